@@ -1,0 +1,1 @@
+"""perdure: a durable task orchestrator."""

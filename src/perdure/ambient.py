@@ -1,0 +1,95 @@
+"""The only sources of time, identity and randomness. Tests and the simulation hand in their own."""
+
+import os
+import random
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Clock(Protocol):
+    """Time as this machine tells it. Only a store turns it into the time that leases are judged by."""
+
+    def monotonic_us(self) -> int:
+        """Microseconds that never step back; comparable within this process only."""
+
+    def boot_us(self) -> int:
+        """Microseconds since the machine started, sleep included; comparable between its processes."""
+
+    def boot_id(self) -> str:
+        """Names one start of the machine: `boot_us` of another start is another scale."""
+
+    def wall_us(self) -> int:
+        """Microseconds since 1970-01-01 UTC as the machine believes; it may step either way."""
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def __init__(self) -> None:
+        self._boot_id = BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
+
+    def monotonic_us(self) -> int:
+        return time.monotonic_ns() // 1000
+
+    def boot_us(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+    def boot_id(self) -> str:
+        return self._boot_id
+
+    def wall_us(self) -> int:
+        return time.time_ns() // 1000
+
+
+class Chance:
+    """Randomness that need not be secret: jitter. Seeded in tests."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._random = random.Random(seed)
+
+    def uniform(self, low: float, high: float) -> float:
+        """A number between `low` and `high`."""
+        return self._random.uniform(low, high)
+
+
+class Ids:
+    """Makes ids (UUIDv7, so that rows of one time lie together) and lease tokens (128 secret bits)."""
+
+    def __init__(self, clock: Clock, random_bits: Callable[[int], int] = secrets.randbits) -> None:
+        self._clock = clock
+        self._random_bits = random_bits
+        self._last_ms = 0
+        self._counter = 0
+
+    def new(self) -> str:
+        """A new UUIDv7 in its 36-character form. Ids of one process ascend."""
+        ms = self._clock.wall_us() // 1000
+        if ms > self._last_ms:
+            self._last_ms, self._counter = ms, self._random_bits(11)
+        else:
+            self._counter += 1
+            if self._counter > 0xFFF:
+                self._last_ms, self._counter = self._last_ms + 1, 0
+        tail = self._random_bits(62)
+        text = f"{self._last_ms:012x}7{self._counter:03x}{0x8000000000000000 | tail:016x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def token(self) -> str:
+        """A new lease token: 32 hexadecimal digits that nobody can guess."""
+        return f"{self._random_bits(128):032x}"
+
+
+def hostname() -> str:
+    """The name of this machine, for people."""
+    return socket.gethostname()
+
+
+def process_id() -> int:
+    """The number of this process."""
+    return os.getpid()

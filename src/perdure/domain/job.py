@@ -1,0 +1,179 @@
+"""The rules of DAGs: which are sound, when a task may run, and how a job ends."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from perdure.domain import limits
+from perdure.domain.states import JobState
+from perdure.domain.task import FailurePolicy
+from perdure.errors import Invalid
+
+SHOWN_NAMES = 8
+"""How many names a message lists at most."""
+
+
+class JobCounts(NamedTuple):
+    """How the ended tasks of a job ended. `excused` are bad ends that the job continues after."""
+
+    succeeded: int
+    partial: int
+    failed: int
+    excused: int
+    cancelled: int
+
+
+def state_at_end(counts: JobCounts, cancelled: bool) -> JobState:
+    """The state of a job none of whose tasks is open."""
+    if cancelled:
+        return JobState.CANCELLED
+    if counts.failed:
+        return JobState.FAILED
+    if counts.excused or counts.partial:
+        return JobState.PARTIALLY_SUCCEEDED
+    if counts.cancelled and not counts.succeeded:
+        return JobState.CANCELLED
+    return JobState.SUCCEEDED
+
+
+def check_graph(parents: Mapping[str, Sequence[str]]) -> None:
+    """Refuse what is not a DAG within the limits. `parents` maps each name to the names that it depends on.
+
+    Raises `Invalid` with the names at fault in the message and in `names`.
+    """
+    _check_size(parents)
+    for name, above in parents.items():
+        _check_names(name, above, parents)
+    order = topological(parents)
+    if len(order) < len(parents):
+        cycle = _find_cycle(parents, set(parents) - set(order))
+        raise Invalid(
+            f"the tasks depend on each other in a circle: {' -> '.join(_shown(cycle))}",
+            field="tasks",
+            names=cycle,
+        )
+    depth = max(depths(parents, order).values(), default=0)
+    if depth > limits.JOB_MAX_DEPTH:
+        raise Invalid(f"the job is {depth} tasks deep, the limit is {limits.JOB_MAX_DEPTH}", field="tasks")
+
+
+def _check_size(parents: Mapping[str, Sequence[str]]) -> None:
+    if not parents:
+        raise Invalid("a job needs at least one task", field="tasks")
+    if len(parents) > limits.JOB_MAX_TASKS:
+        raise Invalid(f"a job has at most {limits.JOB_MAX_TASKS} tasks, not {len(parents)}", field="tasks")
+    edges = sum(map(len, parents.values()))
+    if edges > limits.JOB_MAX_EDGES:
+        raise Invalid(f"a job has at most {limits.JOB_MAX_EDGES} dependencies, not {edges}", field="tasks")
+    children = Counter(name for above in parents.values() for name in above)
+    for name, width in [*children.most_common(1), *_widest(parents)]:
+        if width > limits.JOB_MAX_WIDTH:
+            raise Invalid(
+                f"task {name!r} has {width} dependencies on one side, the limit is {limits.JOB_MAX_WIDTH}",
+                field="tasks",
+                names=[name],
+            )
+
+
+def _widest(parents: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
+    name = max(parents, key=lambda each: len(parents[each]))
+    return [(name, len(parents[name]))]
+
+
+def _check_names(name: str, above: Sequence[str], parents: Mapping[str, Sequence[str]]) -> None:
+    if name in above:
+        raise Invalid(f"task {name!r} depends on itself", field="tasks", names=[name])
+    unknown = sorted(set(above) - parents.keys())
+    if unknown:
+        raise Invalid(
+            f"task {name!r} depends on {', '.join(map(repr, _shown(unknown)))}, which the job does not have",
+            field="tasks",
+            names=unknown,
+        )
+    if len(set(above)) < len(above):
+        twice = sorted(each for each, count in Counter(above).items() if count > 1)
+        raise Invalid(f"task {name!r} names {twice[0]!r} twice in depends_on", field="tasks", names=twice)
+
+
+def check_names_differ(names: Iterable[str]) -> None:
+    """Refuse two tasks of one name."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise Invalid(
+            f"two tasks of the job have the same name: {', '.join(map(repr, _shown(twice)))}",
+            field="tasks",
+            names=twice,
+        )
+
+
+def topological(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names, each after all that it depends on; names on or behind a circle are left out."""
+    children: dict[str, list[str]] = {}
+    open_parents = {name: len(above) for name, above in parents.items()}
+    for name, above in parents.items():
+        for parent in above:
+            children.setdefault(parent, []).append(name)
+    ready = deque(name for name, count in open_parents.items() if count == 0)
+    order: list[str] = []
+    while ready:
+        name = ready.popleft()
+        order.append(name)
+        for child in children.get(name, ()):
+            open_parents[child] -= 1
+            if open_parents[child] == 0:
+                ready.append(child)
+    return order
+
+
+def depths(parents: Mapping[str, Sequence[str]], order: Sequence[str]) -> dict[str, int]:
+    """How many tasks lie on the longest path that ends with each task, itself included."""
+    result: dict[str, int] = {}
+    for name in order:
+        result[name] = 1 + max((result[parent] for parent in parents[name]), default=0)
+    return result
+
+
+def critical_path(
+    parents: Mapping[str, Sequence[str]], weights: Mapping[str, float]
+) -> tuple[float, list[str]]:
+    """The heaviest path through the DAG: its weight, and its names from first to last."""
+    finish: dict[str, float] = {}
+    before: dict[str, str | None] = {}
+    for name in topological(parents):
+        above = max(parents[name], key=lambda parent: finish[parent], default=None)
+        before[name] = above
+        finish[name] = weights[name] + (finish[above] if above is not None else 0.0)
+    if not finish:
+        return 0.0, []
+    last: str | None = max(finish, key=lambda name: finish[name])
+    total = finish[last] if last is not None else 0.0
+    path: list[str] = []
+    while last is not None:
+        path.append(last)
+        last = before[last]
+    return total, path[::-1]
+
+
+def meaning_of_failure(policy: FailurePolicy, edge_policies: Iterable[FailurePolicy]) -> FailurePolicy:
+    """What a task's failure means for its job, from the job's policy and those of the edges that leave the task."""
+    policies = set(edge_policies) or {policy}
+    if "cancel_job" in policies:
+        return "cancel_job"
+    return "continue" if "continue" in policies else "fail"
+
+
+def _find_cycle(parents: Mapping[str, Sequence[str]], among: set[str]) -> list[str]:
+    name = min(among)
+    seen: dict[str, int] = {}
+    path: list[str] = []
+    while name not in seen:
+        seen[name] = len(path)
+        path.append(name)
+        name = min(parent for parent in parents[name] if parent in among)
+    return [*path[seen[name] :], name][::-1]
+
+
+def _shown(names: Sequence[str]) -> list[str]:
+    if len(names) <= SHOWN_NAMES:
+        return list(names)
+    return [*names[:SHOWN_NAMES], f"... {len(names) - SHOWN_NAMES} more"]

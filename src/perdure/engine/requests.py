@@ -1,0 +1,91 @@
+"""What clients ask for, before it is checked: the same whether it comes from Python, a file, the CLI or HTTP.
+
+Durations are seconds, `None` means "not said": then the kind's default applies, then the system's.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from perdure.domain.policy import DEFAULT_ORGANIZATION
+from perdure.domain.retry import Retry
+from perdure.domain.task import FailurePolicy, OnLoss, Trigger
+
+
+class Principal(NamedTuple):
+    """Who acts, in which organization, for whom in the beginning (`initiator`, the same unless acting for somebody)."""
+
+    name: str
+    organization: str = DEFAULT_ORGANIZATION
+    initiator: str | None = None
+
+
+class TaskRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One task to be. `payload` is any value that msgspec encodes, or a `msgspec.Raw` of JSON."""
+
+    kind: str
+    payload: Any = None
+    queue: str | None = None
+    priority: int | None = None
+    delay: float | None = None
+    run_at: datetime | None = None
+    max_attempts: int | None = None
+    retry: Retry | None = None
+    timeout: float | None = None
+    ttl: float | None = None
+    execution_limit: float | None = None
+    lease: float | None = None
+    max_losses: int | None = None
+    on_loss: OnLoss | None = None
+    capabilities: list[str] | None = None
+    labels: dict[str, str] | None = None
+    metadata: Any = None
+    trace: str | None = None
+    """A W3C traceparent; an invalid one is dropped."""
+    idempotency_key: str | None = None
+
+
+class Dependency(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A parent by name. `on_failure` is what its failure means here; `None` takes the job's policy."""
+
+    name: str
+    on_failure: FailurePolicy | None = None
+
+
+class JobTaskRequest(TaskRequest, kw_only=True, forbid_unknown_fields=True):
+    """A task of a job. `bindings` maps a payload field to the name of the parent whose result fills it."""
+
+    name: str
+    depends_on: list[str | Dependency] = []
+    trigger: Trigger = "all_succeeded"
+    bindings: dict[str, str] = {}
+
+
+class JobRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A DAG of tasks to be submitted together."""
+
+    name: str
+    tasks: list[JobTaskRequest]
+    on_failure: FailurePolicy = "fail"
+    metadata: Any = None
+    idempotency_key: str | None = None
+
+
+class KindDefinition(msgspec.Struct, kw_only=True):
+    """A kind as its workers declare it: defaults for its tasks, and the JSON Schema of its payload."""
+
+    kind: str
+    schema: dict[str, Any] | None = None
+    queue: str | None = None
+    priority: int | None = None
+    retry: Retry | None = None
+    timeout: float | None = None
+    ttl: float | None = None
+    execution_limit: float | None = None
+    lease: float | None = None
+    max_losses: int | None = None
+    on_loss: OnLoss | None = None
+    capabilities: list[str] = []
+    redact: bool = False
+    """Remove the payload once the task has ended and cannot be redriven."""

@@ -1,0 +1,352 @@
+-- The whole first schema. Times are microseconds since 1970 UTC by the store's clock; n is a task's number in this file.
+-- A task's specification is written once (tasks); exactly one of live and ends holds how it stands.
+
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What a claim chooses: one (organization, queue, kind, capability set, priority).
+CREATE TABLE lanes (
+    lane INTEGER PRIMARY KEY,
+    organization TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    capabilities TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(capabilities)),
+    priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    unroutable_since_us INTEGER,
+    UNIQUE (organization, queue, kind, capabilities, priority)
+) STRICT;
+
+CREATE TABLE jobs (
+    j INTEGER PRIMARY KEY,
+    organization TEXT NOT NULL,
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    policy TEXT NOT NULL CHECK (policy IN ('fail', 'continue', 'cancel_job')),
+    state TEXT NOT NULL CHECK (state IN ('pending', 'running', 'succeeded', 'partially_succeeded', 'failed', 'cancelled')),
+    principal TEXT NOT NULL,
+    initiator TEXT NOT NULL,
+    metadata TEXT,
+    idempotency_key TEXT,
+    created_us INTEGER NOT NULL,
+    started_us INTEGER,
+    finished_us INTEGER,
+    failing_since_us INTEGER,
+    total INTEGER NOT NULL,
+    open INTEGER NOT NULL CHECK (open BETWEEN 0 AND total),
+    succeeded INTEGER NOT NULL DEFAULT 0 CHECK (succeeded >= 0),
+    partial INTEGER NOT NULL DEFAULT 0 CHECK (partial >= 0),
+    failed INTEGER NOT NULL DEFAULT 0 CHECK (failed >= 0),
+    excused INTEGER NOT NULL DEFAULT 0 CHECK (excused >= 0),
+    cancelled INTEGER NOT NULL DEFAULT 0 CHECK (cancelled >= 0),
+    -- Why its open tasks are to be cancelled: a person's request, or the policy cancel_job after a failure.
+    stopping TEXT CHECK (stopping IN ('requested', 'failure')),
+    cancel_us INTEGER,
+    cancel_actor TEXT,
+    cancel_text TEXT,
+    UNIQUE (organization, id),
+    CHECK ((open = 0) = (state NOT IN ('pending', 'running'))),
+    CHECK ((finished_us IS NULL) = (open > 0)),
+    CHECK (open + succeeded + partial + failed + excused + cancelled = total)
+) STRICT;
+CREATE INDEX jobs_by_state ON jobs (organization, state, j);
+CREATE INDEX jobs_stopping ON jobs (j) WHERE stopping IS NOT NULL AND open > 0;
+
+CREATE TABLE tasks (
+    n INTEGER PRIMARY KEY,
+    organization TEXT NOT NULL,
+    id TEXT NOT NULL,
+    lane INTEGER NOT NULL REFERENCES lanes,
+    job INTEGER REFERENCES jobs,
+    name TEXT,
+    payload BLOB,
+    encoding TEXT NOT NULL,
+    redacted_us INTEGER,
+    principal TEXT NOT NULL,
+    initiator TEXT NOT NULL,
+    created_us INTEGER NOT NULL,
+    run_at_us INTEGER,
+    ttl_us INTEGER,
+    execution_limit_us INTEGER NOT NULL,
+    timeout_us INTEGER,
+    lease_us INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    max_losses INTEGER NOT NULL,
+    on_loss TEXT NOT NULL CHECK (on_loss IN ('retry', 'count', 'fail')),
+    parents INTEGER NOT NULL DEFAULT 0,
+    rule TEXT NOT NULL DEFAULT 'all_succeeded'
+        CHECK (rule IN ('all_succeeded', 'all_done', 'any_succeeded', 'any_failed')),
+    if_failed TEXT NOT NULL DEFAULT 'fail' CHECK (if_failed IN ('fail', 'continue', 'cancel_job')),
+    idempotency_key TEXT,
+    request_hash TEXT,
+    retry TEXT,
+    options TEXT,
+    labels TEXT GENERATED ALWAYS AS (options ->> '$.labels') VIRTUAL,
+    metadata TEXT GENERATED ALWAYS AS (options ->> '$.metadata') VIRTUAL,
+    scope TEXT GENERATED ALWAYS AS (options ->> '$.scope') VIRTUAL,
+    trace TEXT GENERATED ALWAYS AS (options ->> '$.trace') VIRTUAL,
+    gate_key TEXT GENERATED ALWAYS AS (options ->> '$.gate_key') VIRTUAL,
+    unique_key TEXT GENERATED ALWAYS AS (options ->> '$.unique_key') VIRTUAL,
+    UNIQUE (organization, id),
+    CHECK ((payload IS NULL) = (redacted_us IS NOT NULL))
+) STRICT;
+CREATE INDEX tasks_by_job ON tasks (job, n) WHERE job IS NOT NULL;
+
+-- One narrow row per unfinished task, with all that changes.
+CREATE TABLE live (
+    n INTEGER PRIMARY KEY REFERENCES tasks,
+    organization TEXT NOT NULL,
+    lane INTEGER NOT NULL,
+    job INTEGER,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'queued', 'leased', 'running', 'retrying', 'cancelling')),
+    seq INTEGER,
+    due_us INTEGER NOT NULL,
+    expires_us INTEGER,
+    deadline_us INTEGER,
+    generation INTEGER NOT NULL DEFAULT 1,
+    failures INTEGER NOT NULL DEFAULT 0,
+    losses INTEGER NOT NULL DEFAULT 0,
+    snoozes INTEGER NOT NULL DEFAULT 0,
+    hand_backs INTEGER NOT NULL DEFAULT 0,
+    -- Dependencies: parents still open, and how the others ended. excused is the part of bad whose edge continues.
+    waits INTEGER NOT NULL DEFAULT 0 CHECK (waits >= 0),
+    good INTEGER NOT NULL DEFAULT 0,
+    bad INTEGER NOT NULL DEFAULT 0,
+    excused INTEGER NOT NULL DEFAULT 0,
+    -- The live attempt.
+    fence INTEGER NOT NULL DEFAULT 0,
+    attempt_id TEXT,
+    token TEXT,
+    worker TEXT,
+    queued_us INTEGER,
+    leased_us INTEGER,
+    started_us INTEGER,
+    lease_ends_us INTEGER,
+    -- The first cancel request.
+    cancel_us INTEGER,
+    cancel_ends_us INTEGER,
+    cancel_actor TEXT,
+    cancel_reason TEXT,
+    cancel_text TEXT,
+    cancel_note TEXT,
+    cancel_delivered_us INTEGER,
+    last_error TEXT,
+    CHECK ((state IN ('leased', 'running', 'cancelling')) = (attempt_id IS NOT NULL)),
+    CHECK ((attempt_id IS NULL) = (token IS NULL) AND (attempt_id IS NULL) = (lease_ends_us IS NULL)),
+    CHECK ((state = 'queued') = (seq IS NOT NULL)),
+    CHECK (state <> 'queued' OR waits = 0),
+    CHECK (state <> 'running' OR started_us IS NOT NULL),
+    CHECK ((state = 'cancelling') = (cancel_ends_us IS NOT NULL))
+) STRICT;
+CREATE INDEX live_ready ON live (lane, seq) WHERE state = 'queued';
+CREATE INDEX live_due ON live (due_us) WHERE state IN ('pending', 'retrying') AND waits = 0;
+CREATE INDEX live_ttl ON live (expires_us) WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
+CREATE INDEX live_deadline ON live (deadline_us) WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
+CREATE INDEX live_held ON live (worker) WHERE attempt_id IS NOT NULL;
+CREATE INDEX live_waiting ON live (organization, state, n) WHERE state IN ('pending', 'retrying');
+CREATE INDEX live_by_job ON live (job, n) WHERE job IS NOT NULL;
+
+-- One row when a task has ended.
+CREATE TABLE ends (
+    n INTEGER PRIMARY KEY REFERENCES tasks,
+    organization TEXT NOT NULL,
+    lane INTEGER NOT NULL,
+    job INTEGER,
+    state TEXT NOT NULL
+        CHECK (state IN ('succeeded', 'partially_succeeded', 'failed', 'dead_lettered', 'cancelled', 'expired')),
+    reason TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    finished_us INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    losses INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    attempt_id TEXT,
+    due_us INTEGER NOT NULL,
+    expires_us INTEGER,
+    deadline_us INTEGER,
+    result BLOB,
+    result_encoding TEXT,
+    error TEXT,
+    summary TEXT,
+    cancel_us INTEGER,
+    cancel_actor TEXT,
+    cancel_reason TEXT,
+    cancel_text TEXT,
+    cancel_note TEXT,
+    discarded_us INTEGER
+) STRICT;
+CREATE INDEX ends_by_state ON ends (organization, state, finished_us, n);
+CREATE INDEX ends_by_time ON ends (finished_us, n);
+
+-- One row per claim that has ended; the live one is in live.
+CREATE TABLE attempts (
+    n INTEGER NOT NULL REFERENCES tasks,
+    fence INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    build TEXT,
+    state TEXT NOT NULL CHECK (state IN ('succeeded', 'failed', 'lost', 'cancelled', 'snoozed', 'released')),
+    reason TEXT NOT NULL,
+    task_state TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    queued_us INTEGER,
+    leased_us INTEGER NOT NULL,
+    started_us INTEGER,
+    ended_us INTEGER NOT NULL,
+    due_us INTEGER,
+    error TEXT,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (n, fence)
+) STRICT, WITHOUT ROWID;
+
+-- What happened and cannot be read from the rows above.
+CREATE TABLE events (
+    e INTEGER PRIMARY KEY,
+    organization TEXT NOT NULL,
+    n INTEGER,
+    job INTEGER,
+    at_us INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 1,
+    type TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    initiator TEXT,
+    data TEXT
+) STRICT;
+CREATE INDEX events_by_task ON events (n, e) WHERE n IS NOT NULL;
+CREATE INDEX events_by_job ON events (job, e) WHERE job IS NOT NULL;
+
+CREATE TABLE edges (
+    parent INTEGER NOT NULL REFERENCES tasks,
+    child INTEGER NOT NULL REFERENCES tasks,
+    policy TEXT NOT NULL CHECK (policy IN ('fail', 'continue')),
+    PRIMARY KEY (parent, child),
+    CHECK (parent <> child)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX edges_by_child ON edges (child, parent);
+
+-- Ended tasks whose children have not been looked at yet.
+CREATE TABLE frontier (
+    n INTEGER PRIMARY KEY REFERENCES tasks,
+    good INTEGER NOT NULL CHECK (good IN (0, 1))
+) STRICT;
+
+CREATE TABLE progress (
+    n INTEGER PRIMARY KEY REFERENCES tasks,
+    phase TEXT,
+    done INTEGER,
+    total INTEGER,
+    succeeded INTEGER,
+    failed INTEGER
+) STRICT;
+
+CREATE TABLE checkpoints (
+    n INTEGER PRIMARY KEY REFERENCES tasks,
+    generation INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    written_us INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE parts (
+    n INTEGER NOT NULL REFERENCES tasks,
+    attempt_id TEXT NOT NULL,
+    sequence INTEGER NOT NULL CHECK (sequence >= 1),
+    key TEXT NOT NULL,
+    named INTEGER NOT NULL CHECK (named IN (0, 1)),
+    sha256 TEXT NOT NULL,
+    final INTEGER NOT NULL CHECK (final IN (0, 1)),
+    data BLOB NOT NULL,
+    encoding TEXT NOT NULL,
+    written_us INTEGER NOT NULL,
+    PRIMARY KEY (n, attempt_id, sequence)
+) STRICT;
+CREATE UNIQUE INDEX parts_named ON parts (n, key) WHERE named = 1;
+CREATE UNIQUE INDEX parts_unnamed ON parts (n, attempt_id, key) WHERE named = 0;
+
+-- Proof that an attempt's effects were committed together with its result.
+CREATE TABLE receipts (
+    n INTEGER NOT NULL REFERENCES tasks,
+    attempt_id TEXT NOT NULL,
+    partly INTEGER NOT NULL CHECK (partly IN (0, 1)),
+    result BLOB NOT NULL,
+    encoding TEXT NOT NULL,
+    summary TEXT,
+    digest TEXT NOT NULL,
+    written_us INTEGER NOT NULL,
+    PRIMARY KEY (n, attempt_id)
+) STRICT, WITHOUT ROWID;
+
+-- Outcomes of the single items of a pipeline.
+CREATE TABLE items (
+    n INTEGER NOT NULL REFERENCES tasks,
+    attempt_id TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    entity_kind TEXT,
+    action TEXT CHECK (action IN ('create', 'update', 'noop', 'skip')),
+    identifier TEXT,
+    outcome TEXT NOT NULL,
+    error TEXT,
+    details TEXT,
+    PRIMARY KEY (n, attempt_id, ref)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE idempotency (
+    organization TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    what TEXT NOT NULL CHECK (what IN ('task', 'job')),
+    key TEXT NOT NULL,
+    id TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    expires_us INTEGER NOT NULL,
+    PRIMARY KEY (organization, principal, what, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_by_expiry ON idempotency (expires_us);
+
+CREATE TABLE definitions (
+    organization TEXT NOT NULL,
+    type TEXT NOT NULL CHECK (type IN ('queue', 'organization', 'kind')),
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL CHECK (version >= 1),
+    document TEXT NOT NULL CHECK (json_valid(document)),
+    actor TEXT NOT NULL,
+    updated_us INTEGER NOT NULL,
+    PRIMARY KEY (organization, type, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workers (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    version TEXT NOT NULL,
+    build TEXT NOT NULL,
+    kinds TEXT NOT NULL CHECK (json_valid(kinds)),
+    queues TEXT NOT NULL CHECK (json_valid(queues)),
+    organizations TEXT NOT NULL CHECK (json_valid(organizations)),
+    capabilities TEXT NOT NULL CHECK (json_valid(capabilities)),
+    capacity INTEGER NOT NULL CHECK (capacity >= 0),
+    ordered TEXT NOT NULL DEFAULT 'work' CHECK (ordered IN ('work', 'pause', 'drain', 'revoke')),
+    registered_us INTEGER NOT NULL,
+    seen_us INTEGER NOT NULL,
+    left_us INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX workers_by_seen ON workers (seen_us);
+
+-- How many tasks of a lane are in a state; kept in the transaction that moves them.
+CREATE TABLE counts (
+    lane INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    count INTEGER NOT NULL CHECK (count >= 0),
+    PRIMARY KEY (lane, state)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE totals (
+    what TEXT PRIMARY KEY CHECK (what IN ('tasks', 'attempts', 'results')),
+    count INTEGER NOT NULL CHECK (count >= 0)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO meta (key, value) VALUES ('seq', 0), ('front', -4611686018427387904), ('losses_suspended_until_us', 0);
+INSERT INTO totals (what, count) VALUES ('tasks', 0), ('attempts', 0), ('results', 0);

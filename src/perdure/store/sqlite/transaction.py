@@ -1,0 +1,72 @@
+"""One transaction as the operations of this store see it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from perdure.store.sqlite.statements import STATEMENTS
+from perdure.store.wakeups import Topic
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Connection(Protocol):
+    """What an `apsw.Connection` and a `sqlite3.Connection` have in common."""
+
+    def execute(self, statement: str, bindings: Any = ..., /) -> Any:
+        """Run one statement; the answer iterates over rows."""
+
+
+class Transaction:
+    """A connection inside BEGIN ... COMMIT, its instant, and what is to be done once it has committed.
+
+    Statements take whole batches as one JSON document and answer with one JSON document where they can: every step
+    of a statement gives the interpreter lock away, and a busy thread beside takes milliseconds to give it back.
+    """
+
+    __slots__ = ("_after_commit", "connection", "now_us", "topics")
+
+    def __init__(self, connection: Connection, now_us: int) -> None:
+        self.connection = connection
+        self.now_us = now_us
+        self.topics = Topic(0)
+        self._after_commit: list[Callable[[], None]] = []
+
+    def run(self, name: str, **bindings: Any) -> list[tuple[Any, ...]]:
+        """Run the named statement and return its rows. `:now` is bound to the transaction's instant."""
+        bindings["now"] = self.now_us
+        return list(self.connection.execute(STATEMENTS[name], bindings))
+
+    def value(self, name: str, **bindings: Any) -> Any:
+        """Run the named statement and return its one value, or `None` when it has no row."""
+        rows = self.run(name, **bindings)
+        return rows[0][0] if rows else None
+
+    def document(self, name: str, **bindings: Any) -> Any:
+        """Run the named statement, whose one value is a JSON document, and return that decoded."""
+        text = self.value(name, **bindings)
+        return _decode(text) if text is not None else None
+
+    def announce(self, topics: Topic) -> None:
+        """Hint at these topics once the transaction has committed."""
+        self.topics |= topics
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Call `action` once the transaction has committed; never when it is rolled back."""
+        self._after_commit.append(action)
+
+    def committed(self) -> None:
+        """Do what waited for the commit."""
+        for action in self._after_commit:
+            action()
+        self._after_commit.clear()
+
+
+def batch(rows: Any) -> str:
+    """A batch of rows as the JSON document that statements read with `json_each(:batch)`."""
+    return _encode(rows).decode()
+
+
+Bindings = Mapping[str, Any]

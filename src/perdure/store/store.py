@@ -1,0 +1,30 @@
+"""A whole store: its protocols in one hand, and how it is opened and closed."""
+
+from typing import Protocol
+
+from perdure.store.capabilities import Capabilities
+from perdure.store.definitions import Definitions
+from perdure.store.ledger import Ledger
+from perdure.store.schema import Schema
+from perdure.store.views import Views
+from perdure.store.wakeups import Wakeups
+
+
+class Store(Protocol):
+    """What the wiring opens and the engine works with."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def views(self) -> Views: ...
+    @property
+    def definitions(self) -> Definitions: ...
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def wakeups(self) -> Wakeups: ...
+
+    async def close(self) -> None:
+        """Finish the flush under way and let go of everything. Harmless when closed already."""

@@ -1,0 +1,44 @@
+"""Where a worker gets its work: the engine beside it, or a gateway far away. Both meet this protocol."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from perdure.domain.attempt import Hold, Lease, Renewal, Report
+from perdure.domain.outcome import Outcome
+from perdure.errors import PerdureError
+from perdure.store.ledger import Control, ParentResult, Renewed, Reported, Settled, WorkerInfo, WorkerOrder
+from perdure.store.wakeups import Subscription
+
+
+class WorkSource(Protocol):
+    """The verbs of a worker. Every method may raise one of `errors.Unavailable`: the worker waits and tries again."""
+
+    async def register(self, worker: WorkerInfo) -> WorkerOrder:
+        """Make the worker known; what operators ordered for this id is returned."""
+
+    async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
+        """Say that the worker is there; what operators ordered is returned."""
+
+    async def leave(self, worker_id: str) -> None:
+        """Say that the worker is gone for good."""
+
+    async def claim(self, worker_id: str, count: int) -> list[Lease]:
+        """At most `count` leases. A lost answer costs nothing but a wait: call again and the same ones come back."""
+
+    async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
+        """Extend leases; `None` where the attempt is not live any more."""
+
+    async def control(self, worker_id: str) -> list[Control]:
+        """The cancels requested for what the worker holds."""
+
+    async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]:
+        """How the parents of an attempt's task ended, by name."""
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
+        """Store progress, phases, parts and checkpoints."""
+
+    async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
+        """End attempts. Sending the same outcome again is harmless."""
+
+    def subscribe(self) -> Subscription:
+        """Hints of new work and of control."""
