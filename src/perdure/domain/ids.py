@@ -14,6 +14,4 @@ def parse(text: object, what: str = "task") -> str:
         if _UUID.fullmatch(folded):
             return folded
     shown = repr(text)[:60]
-    raise Malformed(
-        f"{shown} is not the id of a {what}: ids look like 0198c5a4-7f3e-7abc-8def-0123456789ab", id=shown
-    )
+    raise Malformed(f"{shown} is not the id of a {what}: ids look like 0198c5a4-7f3e-7abc-8def-0123456789ab", id=shown)

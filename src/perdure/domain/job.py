@@ -133,9 +133,7 @@ def depths(parents: Mapping[str, Sequence[str]], order: Sequence[str]) -> dict[s
     return result
 
 
-def critical_path(
-    parents: Mapping[str, Sequence[str]], weights: Mapping[str, float]
-) -> tuple[float, list[str]]:
+def critical_path(parents: Mapping[str, Sequence[str]], weights: Mapping[str, float]) -> tuple[float, list[str]]:
     """The heaviest path through the DAG: its weight, and its names from first to last."""
     finish: dict[str, float] = {}
     before: dict[str, str | None] = {}

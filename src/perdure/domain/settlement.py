@@ -180,9 +180,7 @@ class Settlement:
         """The attempt is gone, its effects are committed: the receipt is the result."""
         state = TaskState.PARTIALLY_SUCCEEDED if receipt.partly else TaskState.SUCCEEDED
         reason = Reason.ITEMS_FAILED if receipt.partly else Reason.OK
-        return cls(
-            event, state, AttemptState.SUCCEEDED, reason, result=receipt.result, summary=receipt.summary
-        )
+        return cls(event, state, AttemptState.SUCCEEDED, reason, result=receipt.result, summary=receipt.summary)
 
     @classmethod
     def lost_and_queued(cls, charge: Charge) -> "Settlement":

@@ -55,9 +55,7 @@ TABLE: tuple[Transition, ...] = (
     Transition((T.QUEUED,), Event.POSTPONE, (T.PENDING,), (), "a new time to run at"),
     Transition((T.PENDING, T.QUEUED, T.RETRYING), Event.CANCEL, (T.CANCELLED,), (), "nobody holds it"),
     Transition((T.PENDING, T.QUEUED, T.RETRYING), Event.EXPIRE, (T.EXPIRED,), (), "its TTL passed"),
-    Transition(
-        (T.LEASED,), Event.EXPIRE, (T.EXPIRED,), (A.RELEASED,), "its TTL passed before the handler began"
-    ),
+    Transition((T.LEASED,), Event.EXPIRE, (T.EXPIRED,), (A.RELEASED,), "its TTL passed before the handler began"),
     Transition(
         (T.PENDING, T.QUEUED, T.RETRYING),
         Event.FAIL,
@@ -65,12 +63,8 @@ TABLE: tuple[Transition, ...] = (
         (),
         "its deadline passed, nobody can run it, or its authority was revoked",
     ),
-    Transition(
-        (T.QUEUED,), Event.CLAIM, (T.LEASED,), (A.LEASED,), "a new fence; never past a deadline or TTL"
-    ),
-    Transition(
-        (T.LEASED,), Event.START, (T.RUNNING,), (A.RUNNING,), "the worker says that the handler began"
-    ),
+    Transition((T.QUEUED,), Event.CLAIM, (T.LEASED,), (A.LEASED,), "a new fence; never past a deadline or TTL"),
+    Transition((T.LEASED,), Event.START, (T.RUNNING,), (A.RUNNING,), "the worker says that the handler began"),
     Transition((T.LEASED, T.RUNNING), Event.SUCCEED, (T.SUCCEEDED,), (A.SUCCEEDED,), "the handler returned"),
     Transition(
         (T.LEASED, T.RUNNING),
@@ -79,16 +73,10 @@ TABLE: tuple[Transition, ...] = (
         (A.SUCCEEDED,),
         "some items failed",
     ),
-    Transition(
-        (T.LEASED, T.RUNNING), Event.RETRY, (T.RETRYING,), (A.FAILED,), "budget left; due after its backoff"
-    ),
-    Transition(
-        (T.LEASED, T.RUNNING), Event.GIVE_UP, (T.CANCELLED,), (A.CANCELLED,), "the handler returned Cancel"
-    ),
+    Transition((T.LEASED, T.RUNNING), Event.RETRY, (T.RETRYING,), (A.FAILED,), "budget left; due after its backoff"),
+    Transition((T.LEASED, T.RUNNING), Event.GIVE_UP, (T.CANCELLED,), (A.CANCELLED,), "the handler returned Cancel"),
     Transition((T.LEASED, T.RUNNING), Event.SNOOZE, (T.PENDING,), (A.SNOOZED,), "no budget spent; counted"),
-    Transition(
-        (T.LEASED, T.RUNNING), Event.HAND_BACK, (T.QUEUED,), (A.RELEASED,), "no budget spent; counted"
-    ),
+    Transition((T.LEASED, T.RUNNING), Event.HAND_BACK, (T.QUEUED,), (A.RELEASED,), "no budget spent; counted"),
     Transition(
         (T.LEASED, T.RUNNING),
         Event.FAIL,
@@ -139,9 +127,7 @@ TABLE: tuple[Transition, ...] = (
         (),
         "same id, next generation, fresh budgets",
     ),
-    Transition(
-        (T.CANCELLED,), Event.REVIVE, (T.PENDING,), (), "it was cancelled for an ancestor that was redriven"
-    ),
+    Transition((T.CANCELLED,), Event.REVIVE, (T.PENDING,), (), "it was cancelled for an ancestor that was redriven"),
 )
 
 _TARGETS: dict[tuple[T | None, Event], frozenset[T]] = {

@@ -41,9 +41,7 @@ class Operations(Protocol):
     views: Views
 
     # submitting
-    async def submit(
-        self, requests: Sequence[TaskRequest], by: Principal
-    ) -> list[Submitted | PerdureError]: ...
+    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]: ...
     async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted: ...
     def submit_within(
         self, connection: Any, requests: Sequence[TaskRequest], by: Principal

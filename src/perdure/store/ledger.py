@@ -4,7 +4,8 @@ Rules for every method:
 
 - One call is one transaction. It is durable before it answers, except `claim`, `renew` and `heartbeat`, which a
   power loss may undo (fences grow all the same, because they come from the store's clock).
-- Items in, one result per item out, in the same order. A refused item changes nothing and does not touch another's outcome.
+- Items in, one result per item out, in the same order. A refused item changes nothing and does not touch another's
+  outcome.
 - Every id in a write was chosen by the caller, so that an unknown outcome is resolved by sending the same call again.
 - Time is the store's: taken once inside each transaction. Callers give durations, and instants only where a user did.
 - Moves are those of `domain.transitions`; the source state is repeated in the statement that writes.
@@ -42,7 +43,9 @@ class JobSubmitted(NamedTuple):
 
 
 class ClaimRequest(NamedTuple):
-    """What a worker may have now. `leases` are the ids and tokens for the attempts to be made: no more than that are claimed."""
+    """What a worker may have now. `leases` are the ids and tokens for the attempts to be made: no more than that are
+    claimed.
+    """
 
     worker_id: str
     leases: Sequence[tuple[str, str]]
@@ -50,7 +53,9 @@ class ClaimRequest(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """The lease is good for another `lease_us` from the store's now. `cancel_us`: a cancel is requested, that long remains to stop."""
+    """The lease is good for another `lease_us` from the store's now. `cancel_us`: a cancel is requested, that long
+    remains to stop.
+    """
 
     lease_us: int
     cancel_us: int | None
@@ -196,9 +201,11 @@ class Doubtful(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """`count` tasks were moved; the next one is due at `next_us` by the store's clock, if any is known. `more`: call again."""
+    """`moved` tasks were moved; the next one is due at `next_us` by the store's clock, if any is known. `more`: call
+    again.
+    """
 
-    count: int
+    moved: int
     next_us: int | None
     more: bool
 
@@ -218,19 +225,26 @@ class Ledger(Protocol):
     async def submit(self, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
         """Store tasks that have no job.
 
-        A task is `queued` when it is due and its queue's line is joined in this transaction, `pending` when it is due later.
-        An idempotency key (organization, principal, key) that is known answers the first task: `replayed` when the request
-        hash is the same, `IdempotencyConflict` when not; two items of one call race like two calls. `Overloaded` when the
+        A task is `queued` when it is due and its queue's line is joined in this transaction, `pending` when it is due
+        later.
+        An idempotency key (organization, principal, key) that is known answers the first task: `replayed` when the
+        request
+        hash is the same, `IdempotencyConflict` when not; two items of one call race like two calls. `Overloaded` when
+        the
         queue or organization would exceed its depth. A TTL that has passed on arrival is refused with `Invalid`.
         """
 
     async def submit_jobs(self, jobs: Sequence[Job]) -> list[JobSubmitted | PerdureError]:
-        """Store jobs: each with all its tasks and edges, or not at all. Tasks without parents start as in `submit`, the others `pending`."""
+        """Store jobs: each with all its tasks and edges, or not at all. Tasks without parents start as in `submit`,
+        the others `pending`.
+        """
 
     # Workers
 
     async def register(self, worker: WorkerInfo) -> WorkerOrder:
-        """Store or replace a worker's own account of itself; what operators ordered for this id is kept and returned."""
+        """Store or replace a worker's own account of itself; what operators ordered for this id is kept and returned.
+        Store or replace a worker's own account of itself; what operators ordered for this id is kept and returned.
+        """
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
         """Note that the worker is there. An unknown worker is told to `REVOKE` itself (and may register again)."""
@@ -239,27 +253,33 @@ class Ledger(Protocol):
         """Note that the worker is gone for good. Leases that it still holds run out."""
 
     async def order(self, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        """Store an operator's order. Raises `NotFound`. A revoked worker's attempts are ended by the duty that ends lost ones."""
+        """Store an operator's order. Raises `NotFound`. A revoked worker's attempts are ended by the duty that ends
+        lost ones.
+        """
 
     # Attempts
 
     async def claim(self, request: ClaimRequest) -> list[Lease]:
         """Lease waiting tasks to a worker: `queued` -> `leased`.
 
-        Eligible is a task whose kind, queue, organization and capabilities the worker has, in a queue and organization that
-        are not paused, within TTL and deadline. Order: priority first (9 before 0), then age (`seq`); what was handed back,
+        Eligible is a task whose kind, queue, organization and capabilities the worker has, in a queue and
+        organization that
+        are not paused, within TTL and deadline. Order: priority first (9 before 0), then age (`seq`); what was handed
+        back,
         lost or revoked goes before what was never leased. No two claims get the same task. The worker's leases never
         exceed its capacity. A paused, draining, revoked or unknown worker gets nothing. Tasks that are due are promoted
         first, tasks whose TTL has passed are expired (both bounded), so that no duty is needed for service.
 
-        The fence becomes the greater of the last fence + 1 and the store's microseconds. The first claim of a generation
+        The fence becomes the greater of the last fence + 1 and the store's microseconds. The first claim of a
+        generation
         sets the execution deadline. The same attempt ids again (a repeated call) return the same leases.
         """
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """Extend live leases by their length, never past the deadline's end; `leased` -> `running` when started.
 
-        `None`: the attempt is not live (ended, run out, another's, its worker revoked). While `cancelling`, the lease is
+        `None`: the attempt is not live (ended, run out, another's, its worker revoked). While `cancelling`, the lease
+        is
         extended no further than the cancel deadline.
         """
 
@@ -267,51 +287,70 @@ class Ledger(Protocol):
         """The cancels requested for what the worker holds. Reads only."""
 
     async def inputs(self, hold: Hold) -> dict[str, ParentResult]:
-        """How the parents of a live attempt's task ended, by name. Raises `LeaseLost`, and `TooLarge` past `limits.INPUTS_MAX_BYTES`."""
+        """How the parents of a live attempt's task ended, by name. Raises `LeaseLost`, and `TooLarge` past
+        `limits.INPUTS_MAX_BYTES`.
+        """
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
-        """Store progress, phase, parts and checkpoints of live attempts; `leased` -> `running`. Refused while `cancelling`.
+        """Store progress, phase, parts and checkpoints of live attempts; `leased` -> `running`. Refused while
+        `cancelling`.
 
-        Parts: sequences are contiguous from 1 within the attempt, nothing follows a final one, the same key and sha256 is
-        acknowledged again (`replayed`), the same key with another sha256 is a `Conflict`. A stale attempt gets `LeaseLost`.
+        Parts: sequences are contiguous from 1 within the attempt, nothing follows a final one, the same key and
+        sha256 is
+        acknowledged again (`replayed`), the same key with another sha256 is a `Conflict`. A stale attempt gets
+        `LeaseLost`.
         """
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
-        """What the end of each live attempt is decided by; `None` when the attempt is not its task's live one. Reads only."""
+        """What the end of each live attempt is decided by; `None` when the attempt is not its task's live one. Reads
+        only.
+        """
 
     async def receipt_known(self, hold: Hold) -> bool:
         """Whether the attempt has committed a receipt. Reads only."""
 
     async def settle(self, settlings: Sequence[Settling]) -> list[Settled]:
-        """End attempts. The settlement, its result, the attempt's row, the counters, the job and the direct children are one transaction.
+        """End attempts. The settlement, its result, the attempt's row, the counters, the job and the direct children
+        are one transaction.
 
-        Guarded by attempt id, guard and source state (`leased`, `running`; `cancelling` accepts only what the table allows:
-        any settle of its holder then ends it `cancelled`, or by its receipt succeeded). Where the guard fails: `replayed` with
-        the recorded state if this attempt ended with the same digest, else `lease_lost` (and a bounded `late_result` event if
+        Guarded by attempt id, guard and source state (`leased`, `running`; `cancelling` accepts only what the table
+        allows:
+        any settle of its holder then ends it `cancelled`, or by its receipt succeeded). Where the guard fails:
+        `replayed` with
+        the recorded state if this attempt ended with the same digest, else `lease_lost` (and a bounded `late_result`
+        event if
         the holder sent a result). A success with a gap in its parts, or without its final one, is stored as a
         failure: the engine sees to it before.
 
-        Children: a child becomes `queued` (or `pending` until due) in this transaction when its trigger is met, once only;
-        it is cancelled (`upstream_failed`, `trigger_unmet`) when it can no longer be met. Deeper levels wait in a durable
+        Children: a child becomes `queued` (or `pending` until due) in this transaction when its trigger is met, once
+        only;
+        it is cancelled (`upstream_failed`, `trigger_unmet`) when it can no longer be met. Deeper levels wait in a
+        durable
         frontier for `cascade`.
         """
 
     # Operators and clients
 
     async def cancel(self, cancellations: Sequence[Cancellation]) -> list[Cancelled]:
-        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a cancel deadline."""
+        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a cancel deadline.
+        `pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a cancel deadline.
+        """
 
     async def cancel_job(self, organization: str, job_id: str, actor: str, text: str | None) -> bool:
-        """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`. Idempotent."""
+        """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`.
+        Idempotent.
+        """
 
     async def postpone(self, organization: str, task_id: str, run_at_us: int) -> bool:
         """`queued`, `pending` (by time) -> `pending` until then. False when the task is in no such state."""
 
     async def redrive(self, redrives: Sequence[Redrive]) -> list[TaskState | PerdureError]:
-        """`failed`, `dead_lettered` -> `queued` (or `pending` while a parent is open), generation + 1, budgets, deadline and TTL fresh.
+        """`failed`, `dead_lettered` -> `queued` (or `pending` while a parent is open), generation + 1, budgets,
+        deadline and TTL fresh.
 
         The earlier end stays in the history. Its job runs again, and descendants that were cancelled for it
-        (`upstream_failed`, `trigger_unmet`) are revived to `pending`. `NotFound`, `Conflict` (another state), `Redacted`.
+        (`upstream_failed`, `trigger_unmet`) are revived to `pending`. `NotFound`, `Conflict` (another state),
+        `Redacted`.
         """
 
     async def discard(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
@@ -321,7 +360,9 @@ class Ledger(Protocol):
         """Remove dead letters for good. False where it is none, or its job is still open."""
 
     async def purge_queue(self, organization: str, queue: str, actor: str, limit: int) -> Swept:
-        """Cancel what waits in a queue (`pending`, `queued`, `retrying`; reason `purged`), oldest first, at most `limit`."""
+        """Cancel what waits in a queue (`pending`, `queued`, `retrying`; reason `purged`), oldest first, at most
+        `limit`.
+        """
 
     # Duties: bounded, any number of runners, each repeats its condition in its write
 
@@ -329,13 +370,19 @@ class Ledger(Protocol):
         """`pending`, `retrying` -> `queued` for what is due and waits for nothing."""
 
     async def expire(self, limit: int) -> Swept:
-        """Waiting tasks past their TTL -> `expired`; past their execution deadline -> `failed` or `dead_lettered` (`deadline`)."""
+        """Waiting tasks past their TTL -> `expired`; past their execution deadline -> `failed` or `dead_lettered`
+        (`deadline`).
+        """
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
-        """Attempts whose lease, deadline, timeout or cancel deadline is over, or whose worker is revoked. Reads only; `settle` ends them."""
+        """Attempts whose lease, deadline, timeout or cancel deadline is over, or whose worker is revoked. Reads only;
+        `settle` ends them.
+        """
 
     async def suspend_losses(self, until_us: int) -> None:
-        """Declare nothing lost before `until_us` (store time), for any process. An earlier suspension is never shortened."""
+        """Declare nothing lost before `until_us` (store time), for any process. An earlier suspension is never
+        shortened.
+        """
 
     async def losses_suspended_until(self) -> int:
         """The instant (store time) until which no lease is declared lost; 0 when there is none."""
@@ -344,13 +391,16 @@ class Ledger(Protocol):
         """Go on from the frontier: settle children of ended tasks, cancel open tasks of stopping jobs."""
 
     async def fail_unroutable(self, after_us: int, active_us: int, limit: int) -> Swept:
-        """`queued` -> `failed` or `dead_lettered` (`unroutable`) where for `after_us` some worker seen within `active_us`
+        """`queued` -> `failed` or `dead_lettered` (`unroutable`) where for `after_us` some worker seen within
+        `active_us`
         served the queue and organization and none of them had the kind."""
 
     async def retain(self, keep_us: int, limit: int) -> Swept:
-        """Remove what ended longer than `keep_us` ago: tasks with attempts, results, parts and events; jobs when all of it may go.
+        """Remove what ended longer than `keep_us` ago: tasks with attempts, results, parts and events; jobs when all
+        of it may go.
 
-        Never an open task, a task of an open job, or a result that an open task still needs. Also expired idempotency keys
+        Never an open task, a task of an open job, or a result that an open task still needs. Also expired idempotency
+        keys
         and workers not seen for `keep_us`.
         """
 

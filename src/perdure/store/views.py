@@ -196,7 +196,7 @@ class CountRow(NamedTuple):
     queue: str
     kind: str
     state: TaskState
-    count: int
+    tasks: int
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,7 +224,9 @@ class TaskFilter(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Rows, newest first, and the cursor for the next page. A page may be short, even empty, and still have a next one."""
+    """Rows, newest first, and the cursor for the next page. A page may be short, even empty, and still have a next
+    one.
+    """
 
     rows: list[Any]
     cursor: str | None
@@ -247,10 +249,9 @@ class Views(Protocol):
     async def task(self, organization: str, task_id: str) -> TaskView | None:
         """One task, payload and result included."""
 
-    async def tasks(
-        self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None
-    ) -> Page:
-        """`TaskView`s, newest first: by creation, or by end where `where.states` has ends only. Raises `Malformed` for a bad cursor.
+    async def tasks(self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None) -> Page:
+        """`TaskView`s, newest first: by creation, or by end where `where.states` has ends only. Raises `Malformed`
+        for a bad cursor.
 
         A filtered page looks at no more than `limits.LIST_SCAN_MAX_ROWS` rows.
         """
@@ -270,9 +271,7 @@ class Views(Protocol):
     async def job(self, organization: str, job_id: str) -> JobView | None:
         """One job."""
 
-    async def jobs(
-        self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None = None
-    ) -> Page:
+    async def jobs(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None = None) -> Page:
         """`JobView`s, newest first."""
 
     async def job_tasks(self, organization: str, job_id: str) -> list[JobTaskView]:

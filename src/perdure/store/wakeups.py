@@ -1,4 +1,6 @@
-"""The protocol of hints: how those who wait learn that something may have changed. Losing all of them costs latency only."""
+"""The protocol of hints: how those who wait learn that something may have changed. Losing all of them costs latency
+only.
+"""
 
 from enum import Flag, auto
 from typing import Protocol
