@@ -1,0 +1,79 @@
+# Everything runs from .venv, which scripts/install.sh makes on a machine that has python3, pip and make.
+# `make` alone lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+PYTEST := .venv/bin/python -m pytest
+WORKERS ?= 2
+SEEDS ?= 2000
+export PYTHON
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: install-runtime ## Install, then run a DAG of 47 tasks on SQLite and show how it went
+	@scripts/demo.sh
+
+.PHONY: dev
+dev: install-runtime ## Serve examples/hello.py: worker and duties in one process, reloaded on change
+	@.venv/bin/perdure dev examples.hello:app
+
+.PHONY: test
+test: install ## All quick tests
+	@$(PYTEST) -n $(WORKERS) -m "not slow" $(ARGS)
+
+.PHONY: check
+check: install ## Formatting, lint, types and layers
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-cache
+
+.PHONY: format
+format: install ## Format the code, and mend what the linter can mend
+	@.venv/bin/ruff check --fix-only .
+	@.venv/bin/ruff format .
+
+.PHONY: bench
+bench: install-bench ## Measure throughput and latency beside the raw loop and a peer
+	@.venv/bin/python -m bench $(ARGS)
+
+.PHONY: chaos
+chaos: install ## Real processes, real faults: the long tier, with its table
+	@$(PYTEST) tests/chaos -m "slow or not slow" -n 0 -s $(ARGS)
+
+.PHONY: simulate
+simulate: install ## The deterministic simulation with SEEDS seeds (default 2000)
+	@PERDURE_SIMULATION_SEEDS=$(SEEDS) $(PYTEST) tests/simulation -m "slow or not slow" -n $(WORKERS) $(ARGS)
+
+.PHONY: mutants
+mutants: install ## Break each guard in turn; every mutant must be caught by a test
+	@.venv/bin/python -m tests.mutants $(ARGS)
+
+.PHONY: docs
+docs: install ## Draw docs/state_machine.md and docs/settings.md from the code
+	@.venv/bin/python scripts/draw_state_machine.py
+	@.venv/bin/python scripts/write_settings.py
+
+.PHONY: lock
+lock: install-uv ## Resolve the dependencies anew into the hashed lock files
+	@scripts/lock.sh
+
+.PHONY: clean
+clean: ## Remove what make made
+	@rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: install install-runtime install-bench install-uv
+install:
+	@scripts/install.sh dev
+install-runtime:
+	@scripts/install.sh runtime
+install-bench:
+	@scripts/install.sh bench
+install-uv:
+	@scripts/install.sh uv
