@@ -15,7 +15,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: install-runtime ## Install, then run a DAG of 47 tasks on SQLite and show how it went
+demo: install-runtime ## Install, then run a DAG of 48 tasks on SQLite and show how it went
 	@scripts/demo.sh
 
 .PHONY: dev

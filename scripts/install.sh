@@ -82,7 +82,7 @@ install_environment() {
         *) fail "unknown: $wanted (uv, runtime, dev or bench)" ;;
     esac
     echo "install: .venv ($wanted)" >&2
-    if ! [[ -x .venv/bin/python ]] || ! .venv/bin/python -c '' 2>/dev/null; then
+    if [[ "$(.venv/bin/python --version 2>/dev/null || true)" != "$("$python" --version)" ]]; then
         "$uv" venv --quiet --clear --python "$("$python" -c 'import sys; print(sys.executable)')" .venv
     fi
     rm -f "$record"
