@@ -1,0 +1,89 @@
+"""From a file to a `JobRequest`, whatever its format."""
+
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any, Literal
+
+from perdure.engine.requests import JobRequest
+from perdure.jobfile import dag, own_format, wfformat
+from perdure.jobfile.document import DOCUMENT_MAX_BYTES, Document, malformed, place_of_offset
+from perdure.jobfile.json_text import parse_json
+from perdure.jobfile.yaml_text import parse_yaml
+
+Format = Literal["perdure", "wfformat"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A job as its file gives it. Nothing was stored yet."""
+
+    request: JobRequest
+    format: Format
+    notes: tuple[str, ...] = ()
+    """What was assumed where the file did not say, a line each."""
+    seconds: dict[str, float] | None = None
+    """How long each task is known to take, by name; `None` where the file does not say for all of them."""
+
+    def parents(self) -> dict[str, list[str]]:
+        """The names that each task depends on, by its name."""
+        return dag.parents(self.request)
+
+
+def read_job_file(path: FilePath, time_scale: float = 1.0) -> JobFile:
+    """The job in a `.json`, `.yaml` or `.yml` file, checked to be a DAG.
+
+    `time_scale` multiplies the recorded run times of a WfFormat file, and the seconds of sleeps in perdure's own.
+    Raises `Malformed` when it cannot be read or parsed and `Invalid` when it breaks a rule, both with the place.
+    """
+    name = str(path)
+    try:
+        if path.is_dir():
+            raise malformed(name, None, "this is a directory; name a file")
+        if path.stat().st_size > DOCUMENT_MAX_BYTES:
+            raise malformed(name, None, f"the file is larger than {DOCUMENT_MAX_BYTES >> 20} MiB")
+        content = path.read_bytes()
+    except OSError as error:
+        raise malformed(name, None, f"the file cannot be read: {error.strerror or error}") from None
+    return read_job(name, content, time_scale)
+
+
+def read_job(name: str, content: bytes, time_scale: float = 1.0) -> JobFile:
+    """The job in the content of a file; `name` is for messages and tells JSON from YAML. As `read_job_file`."""
+    document = _parsed(name, content)
+    if not isinstance(document.value, dict):
+        document.refuse((), "a job is an object with a name and tasks")
+    if wfformat.recognizes(document.value):
+        request, seconds, notes = wfformat.decode(document, time_scale)
+        return JobFile(request, "wfformat", notes, seconds)
+    request = own_format.decode(document)
+    return JobFile(request, "perdure", (), scaled_sleeps(request, time_scale))
+
+
+def scaled_sleeps(request: JobRequest, time_scale: float) -> dict[str, float] | None:
+    """Multiply the seconds of all sleeps; the seconds by name if the job has nothing but sleeps."""
+    seconds: dict[str, float] = {}
+    for task in request.tasks:
+        asked = _sleep_seconds(task.payload) if task.kind == wfformat.SLEEP_KIND else None
+        if asked is not None:
+            if time_scale != 1.0:
+                task.payload = {**task.payload, "seconds": asked * time_scale}
+            seconds[task.name] = asked * time_scale
+    return seconds if len(seconds) == len(request.tasks) else None
+
+
+def _sleep_seconds(payload: Any) -> float | None:
+    asked = payload.get("seconds") if isinstance(payload, dict) else None
+    return float(asked) if isinstance(asked, int | float) and not isinstance(asked, bool) else None
+
+
+def _parsed(name: str, content: bytes) -> Document:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        raise malformed(name, place_of_offset(before, len(before)), "the file is not UTF-8 text") from None
+    json_by_name = name.lower().endswith(".json")
+    yaml_by_name = name.lower().endswith((".yaml", ".yml"))
+    if json_by_name or (not yaml_by_name and text.lstrip()[:1] == "{"):
+        return parse_json(name, text)
+    return parse_yaml(name, text)

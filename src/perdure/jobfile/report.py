@@ -1,0 +1,85 @@
+"""What the run of a job was like, set against the best that its DAG and its concurrency allow."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from perdure.domain.job import critical_path
+from perdure.domain.limits import SECOND_US
+from perdure.store.views import JobTaskView, JobView
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The measures of one run. Seconds, unless the name says otherwise."""
+
+    job_id: str
+    name: str
+    state: str
+    tasks: int
+    counts: dict[str, int]
+    """How many tasks ended in which state."""
+    makespan: float
+    """From the submission to the last end, by the store's clock."""
+    work: float
+    """All run times together."""
+    critical_path: float
+    """The run times along the heaviest chain of dependencies: no number of workers is faster."""
+    critical_tasks: tuple[str, ...]
+    """The names along that chain, first to last."""
+    concurrency: int
+    """How many tasks could run at once."""
+    ideal: float
+    """The greater of `critical_path` and `work / concurrency`: the makespan if nothing but the tasks took time."""
+    ratio: float | None
+    """`makespan / ideal`; `None` when the ideal is nothing."""
+    parallelism: float
+    """How many tasks ran at once on average: measured run times over the makespan."""
+    overhead_ms_per_task: float
+    """What the makespan has over the ideal, shared among the tasks, in milliseconds."""
+    weights: Literal["known", "measured"]
+    """Whether `work` and `critical_path` are of the run times that the file tells, or of those that were measured."""
+
+
+def report(
+    job: JobView, tasks: Sequence[JobTaskView], concurrency: int, seconds: Mapping[str, float] | None = None
+) -> RunReport:
+    """The measures of a job that has ended. `seconds` are the known run times by task name, if they are known."""
+    measured = {task.name: _run_seconds(task) for task in tasks}
+    known = seconds is not None and measured.keys() <= seconds.keys()
+    weights = {name: seconds[name] for name in measured} if known and seconds is not None else measured
+    path_weight, path = critical_path({task.name: task.parents for task in tasks}, weights)
+    work = sum(weights.values())
+    ideal = max(path_weight, work / concurrency)
+    makespan = _makespan(job, tasks)
+    return RunReport(
+        job_id=job.id,
+        name=job.name,
+        state=job.state.value,
+        tasks=len(tasks),
+        counts=dict(Counter(task.state.value for task in tasks)),
+        makespan=makespan,
+        work=work,
+        critical_path=path_weight,
+        critical_tasks=tuple(path),
+        concurrency=concurrency,
+        ideal=ideal,
+        ratio=makespan / ideal if ideal > 0 else None,
+        parallelism=sum(measured.values()) / makespan if makespan > 0 else 0.0,
+        overhead_ms_per_task=1000 * (makespan - ideal) / max(1, len(tasks)),
+        weights="known" if known else "measured",
+    )
+
+
+def _makespan(job: JobView, tasks: Sequence[JobTaskView]) -> float:
+    last_us = max((task.finished_us for task in tasks if task.finished_us is not None), default=job.created_us)
+    return (last_us - job.created_us) / SECOND_US
+
+
+def _run_seconds(task: JobTaskView) -> float:
+    """How long the last attempt ran; a task that never ran took no time."""
+    began_us = task.started_us if task.started_us is not None else task.leased_us
+    if began_us is None or task.finished_us is None:
+        return 0.0
+    return max(0, task.finished_us - began_us) / SECOND_US
