@@ -24,8 +24,10 @@
     │   └── SchemaTooOld            `perdure db migrate` is due
     ├── Misuse               500    the program is at fault: a kind registered twice, a closed app
     ├── TaskFailed           -      raised by `result()`: the task ended without a result
+    ├── JobFailed            -      raised by `result()` of a job: it ended failed or cancelled
     ├── WaitTimedOut         -      raised by `result(timeout=...)`: the task goes on
-    └── IllegalTransition    500    a move that the lifecycle does not have; a defect of perdure
+    ├── IllegalTransition    500    a move that the lifecycle does not have; a defect of perdure
+    └── InvariantBroken      500    something that must always hold did not; a defect of perdure
 
 Every class has a `code`, a `status` for HTTP and an `exit_code` for the CLI; every instance has `fields`.
 """
@@ -213,6 +215,12 @@ class TaskFailed(PerdureError):
     """The task ended without a result; `task_id`, `state`, `reason` and the handler's `error` tell how."""
 
     code = "task_failed"
+
+
+class JobFailed(PerdureError):
+    """The job ended failed or cancelled; `job_id`, `state` and `names` of the tasks that failed tell how."""
+
+    code = "job_failed"
 
 
 class WaitTimedOut(PerdureError):
