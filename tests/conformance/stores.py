@@ -1,0 +1,81 @@
+"""The stores that the suite holds to the protocols. A store plugs in with one `Plug`."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from conformance import sqlite_rows
+from perdure.domain.limits import SECOND_US
+from perdure.store.store import Store
+
+Snapshot = dict[str, list[dict[str, Any]]]
+"""Every table of a store with all of its rows, in a fixed order."""
+
+START_US = 1_800_000_000 * SECOND_US
+
+
+class ManualClock:
+    """A clock that only a test moves. It meets `perdure.ambient.Clock`."""
+
+    def __init__(self) -> None:
+        self.passed_us = 0
+        self.boot = "boot-1"
+
+    def advance(self, us: int) -> None:
+        """Let that many microseconds pass."""
+        self.passed_us += us
+
+    def monotonic_us(self) -> int:
+        return 1_000 * SECOND_US + self.passed_us
+
+    def boot_us(self) -> int:
+        return 5_000 * SECOND_US + self.passed_us
+
+    def boot_id(self) -> str:
+        return self.boot
+
+    def wall_us(self) -> int:
+        return START_US + self.passed_us
+
+
+class Plug(NamedTuple):
+    """What the suite needs of one store, beyond the protocols."""
+
+    name: str
+    open: Callable[[Path, ManualClock], Awaitable[Store]]
+    """A migrated store in this folder. Its time comes from the clock."""
+    snapshot: Callable[[Path], Snapshot]
+    """The whole database; what only tells the store its time is left out."""
+    without_late_results: Callable[[Snapshot], Snapshot]
+    """The same without the bounded notes of results that came too late."""
+    contradictions: Callable[[Path], Sequence[str]]
+    """What in the stored rows contradicts itself: counters, dependencies, orphans, order. Empty when all is well."""
+    connect: Callable[[Path], Any] | None
+    """A connection of a caller's own, for `store.caller`; `None` without that capability."""
+
+
+async def open_sqlite(folder: Path, clock: ManualClock) -> Store:
+    """A SQLite store whose writer is the calling thread."""
+    from perdure.store.sqlite.store import SqliteStore
+
+    opened: Any = SqliteStore.open(folder / "store.db", inline=True, clock=clock)
+    if inspect.isawaitable(opened):
+        opened = await opened
+    migrated = opened.schema.migrate()
+    if inspect.isawaitable(migrated):
+        await migrated
+    store: Store = opened
+    return store
+
+
+STORES: dict[str, Plug] = {
+    "sqlite": Plug(
+        "sqlite",
+        open_sqlite,
+        lambda folder: sqlite_rows.snapshot(folder / "store.db"),
+        sqlite_rows.without_late_results,
+        lambda folder: sqlite_rows.contradictions(folder / "store.db"),
+        lambda folder: sqlite_rows.connect(folder / "store.db"),
+    ),
+}
