@@ -34,17 +34,17 @@ class Transaction:
         self.topics = Topic(0)
         self._after_commit: list[Callable[[], None]] = []
 
-    def run(self, name: str, **bindings: Any) -> list[tuple[Any, ...]]:
+    def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. `:now` is bound to the transaction's instant."""
         bindings["now"] = self.now_us
         return list(self.connection.execute(STATEMENTS[name], bindings))
 
-    def value(self, name: str, **bindings: Any) -> Any:
+    def value(self, name: str, /, **bindings: Any) -> Any:
         """Run the named statement and return its one value, or `None` when it has no row."""
         rows = self.run(name, **bindings)
         return rows[0][0] if rows else None
 
-    def document(self, name: str, **bindings: Any) -> Any:
+    def document(self, name: str, /, **bindings: Any) -> Any:
         """Run the named statement, whose one value is a JSON document, and return that decoded."""
         text = self.value(name, **bindings)
         return _decode(text) if text is not None else None

@@ -1,0 +1,69 @@
+"""A transaction of the caller's own, checked before anything is written through it."""
+
+import os
+from typing import Any
+
+import apsw
+
+from perdure.errors import Misuse, UnsafeStore
+from perdure.store.sqlite.clock import StoreClock
+from perdure.store.sqlite.opening import check_version
+from perdure.store.sqlite.statements import STATEMENTS
+from perdure.store.sqlite.transaction import Transaction
+
+
+class CallerConnections:
+    """Turns connections of callers into transactions on this store's file."""
+
+    def __init__(self, path: str, clock: StoreClock, own: apsw.Connection | None = None) -> None:
+        self._path = path
+        self._clock = clock
+        self._own = own
+
+    def within(self, connection: Any) -> Transaction:
+        """The caller's open transaction at the store's now. Nothing is begun, committed or rolled back here.
+
+        Raises `Misuse` when the connection is no SQLite connection, on another file, or outside a transaction, and
+        `UnsafeStore` when writing through it beside this store could corrupt the file.
+        """
+        if not hasattr(connection, "execute") or not hasattr(connection, "in_transaction"):
+            raise Misuse(
+                f"expected an apsw.Connection or a sqlite3.Connection, not {type(connection).__name__}",
+                given=type(connection).__name__,
+            )
+        if not isinstance(connection, apsw.Connection):
+            _check_library(connection)
+        self._check_file(connection)
+        if not connection.in_transaction:
+            raise Misuse("the connection is outside a transaction: begin one (BEGIN IMMEDIATE) before, commit it after")
+        return Transaction(connection, self._clock.now_us())
+
+    def _check_file(self, connection: Any) -> None:
+        if connection is self._own:
+            return
+        rows = connection.execute(STATEMENTS["caller_databases"]).fetchall()
+        theirs = rows[0][0] if rows else ""
+        if theirs and os.path.exists(theirs) and os.path.exists(self._path) and os.path.samefile(theirs, self._path):
+            return
+        raise Misuse(
+            f"the connection is on {theirs or 'a database without a file'}, the store on {self._path}: "
+            "open the connection on the store's file",
+            theirs=theirs,
+            path=self._path,
+        )
+
+
+def _check_library(connection: Any) -> None:
+    """Refuse a second copy of SQLite on the file.
+
+    Locks of POSIX belong to a process: two copies of the library within one do not see each other's, so both would
+    hold the write lock at once (tried: they do), and one that closes the file drops the other's locks.
+    """
+    (version,) = connection.execute(STATEMENTS["caller_version"]).fetchone()
+    check_version(version)
+    if apsw.using_amalgamation:
+        raise UnsafeStore(
+            "this connection comes from another copy of SQLite than perdure's in the same process, and the two do not "
+            "see each other's locks: connect with `apsw.Connection(path)` instead of `sqlite3.connect(path)`",
+            version=version,
+        )

@@ -1,0 +1,225 @@
+"""Runs what has gathered as transactions on the one connection that writes.
+
+The whole flush is one transaction. When it fails by the fault of an item, it is rolled back and done again in parts:
+each operation for itself, then halves of its calls, then halves of the one call's items, each part a transaction of its
+own, until the item at fault stands alone. No savepoint is paid for in the good case.
+
+After an input or output error nothing that was not answered is acknowledged, though it may have been committed; the
+connection is closed, and the next flush opens it anew.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+
+from perdure.errors import PerdureError, invariant
+from perdure.flush import Call, grouped, merged, share
+from perdure.store.sqlite.clock import StoreClock
+from perdure.store.sqlite.faults import BROKEN, DATA_FAULTS, STORE_FAULTS, translate
+from perdure.store.sqlite.lock import FileLock
+from perdure.store.sqlite.statements import STATEMENTS
+from perdure.store.sqlite.transaction import Transaction
+from perdure.store.sqlite.wal import WriteAheadLog
+from perdure.store.wakeups import Topic
+
+_BEGIN = STATEMENTS["transaction_begin"]
+_COMMIT = STATEMENTS["transaction_commit"]
+_ROLLBACK = STATEMENTS["transaction_rollback"]
+SYNCHRONOUS = {
+    "OFF": STATEMENTS["synchronous_off"],
+    "NORMAL": STATEMENTS["synchronous_normal"],
+    "FULL": STATEMENTS["synchronous_full"],
+}
+
+
+class Commits:
+    """The connection that writes, and how a flush is run on it. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        path: str,
+        connect: Callable[[], apsw.Connection],
+        *,
+        lock: FileLock | None,
+        clock: StoreClock,
+        wal: WriteAheadLog,
+        announce: Callable[[Topic], None],
+        synchronous: str,
+    ) -> None:
+        self._path = path
+        self._connect = connect
+        self._lock = lock
+        self._clock = clock
+        self._wal = wal
+        self._announce = announce
+        self._durable = SYNCHRONOUS[synchronous]
+        self._light = SYNCHRONOUS["NORMAL"] if synchronous == "FULL" else self._durable
+        self._synchronous = ""
+        self._connection: apsw.Connection | None = None
+        self._abandoned: list[apsw.Connection | None] = []
+
+    def adopt(self, connection: apsw.Connection) -> None:
+        """Write through this connection."""
+        self._connection = connection
+        self._synchronous = ""
+        self._wal.watch(connection)
+
+    @property
+    def connection(self) -> apsw.Connection | None:
+        """The connection that writes; `None` while it is to be opened anew."""
+        return self._connection
+
+    def connected(self) -> apsw.Connection:
+        """The connection that writes, opened anew if need be."""
+        return self._connection or self._reconnect()
+
+    def forget_parent(self) -> None:
+        """After a fork: leave the parent's connection alone, neither used nor closed, and take a lock of our own."""
+        self._abandoned.append(self._connection)
+        self._connection = None
+        if self._lock is not None:
+            self._lock.reopen()
+
+    def flush(self, calls: Sequence[Call]) -> None:
+        """Run the calls and give each its answer. Raises nothing: every failure is some call's answer."""
+        try:
+            self._take_turn()
+            try:
+                self._commit(grouped(calls))
+            finally:
+                self._end_turn()
+        except Exception as error:
+            self._fail(calls, error)
+
+    def after_flush(self) -> None:
+        """What is done once the answers are out: checkpoints. Its failures show again at the next commit."""
+        if not self._wal.due or self._connection is None:
+            return
+        try:
+            self._take_turn()
+            try:
+                self._wal.checkpoint(self._connection)
+            finally:
+                self._end_turn()
+        except Exception as error:
+            if isinstance(error, BROKEN):
+                self._disconnect()
+
+    def close(self) -> None:
+        """Close the connection, under the lock because the last one to go moves the log into the file."""
+        if self._connection is None:
+            return
+        try:
+            self._take_turn()
+        except PerdureError:
+            self._disconnect()
+        else:
+            self._disconnect()
+            self._end_turn()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _take_turn(self) -> None:
+        if self._lock is not None:
+            self._lock.acquire()
+
+    def _end_turn(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def _commit(self, groups: list[list[Call]]) -> None:
+        try:
+            self._transact(groups)
+        except STORE_FAULTS:
+            raise
+        except Exception as error:
+            if len(groups) > 1:
+                for group in groups:
+                    self._commit([group])
+            else:
+                self._isolate(groups[0], error)
+
+    def _isolate(self, calls: list[Call], error: Exception) -> None:
+        """Find who is at fault for `error` by halving, so that it costs nobody else anything."""
+        if len(calls) > 1:
+            middle = len(calls) // 2
+            self._commit([calls[:middle]])
+            self._commit([calls[middle:]])
+            return
+        (call,) = calls
+        if len(call.items) == 1 or not isinstance(error, DATA_FAULTS):
+            call.error = translate(error, self._path)
+            return
+        middle = len(call.items) // 2
+        halves = [Call(call.operation, part) for part in (call.items[:middle], call.items[middle:])]
+        for half in halves:
+            self._commit([[half]])
+        call.results = [result for half in halves for result in _results(half)]
+
+    def _transact(self, groups: list[list[Call]]) -> None:
+        connection = self.connected()
+        self._synchronize(connection, any(group[0].operation.durable for group in groups))
+        connection.execute(_BEGIN)
+        try:
+            tx = Transaction(connection, self._clock.now_us())
+            answers = [self._apply(tx, group) for group in groups]
+            self._clock.note(tx)
+            connection.execute(_COMMIT)
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        for group, results in zip(groups, answers, strict=True):
+            share(group, results)
+        tx.committed()
+        if tx.topics:
+            self._announce(tx.topics)
+
+    def _apply(self, tx: Transaction, group: list[Call]) -> list[Any]:
+        operation = group[0].operation
+        items = merged(group)
+        results: list[Any] = operation.apply(tx, items)
+        invariant(len(results) == len(items), f"{operation.name} gives one result for each item")
+        return results
+
+    def _synchronize(self, connection: apsw.Connection, durable: bool) -> None:
+        wanted = self._durable if durable else self._light
+        if wanted is not self._synchronous:
+            connection.execute(wanted)
+            self._synchronous = wanted
+
+    def _roll_back(self, connection: apsw.Connection) -> None:
+        # SQLite has rolled back by itself after a full disk or an input or output error.
+        try:
+            if connection.in_transaction:
+                connection.execute(_ROLLBACK)
+        except Exception:
+            self._disconnect()
+
+    def _fail(self, calls: Sequence[Call], error: Exception) -> None:
+        if isinstance(error, BROKEN):
+            self._disconnect()
+        translated = translate(error, self._path)
+        for call in calls:
+            if not call.answered:
+                call.error = translated
+
+    def _reconnect(self) -> apsw.Connection:
+        connection = self._connect()
+        self.adopt(connection)
+        return connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except apsw.Error:
+                # What could not be closed properly is dropped: there is nothing in it that was acknowledged.
+                connection.close(True)
+
+
+def _results(half: Call) -> list[Any]:
+    if half.results is not None:
+        return half.results
+    return [half.error] * len(half.items)

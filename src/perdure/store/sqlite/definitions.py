@@ -1,0 +1,117 @@
+"""Versioned documents: queues, organizations, kinds."""
+
+from typing import Any, NamedTuple
+
+from perdure.errors import Conflict
+from perdure.store.definitions import Definition, DefinitionType
+from perdure.store.sqlite.readers import Readers
+from perdure.store.sqlite.transaction import Transaction
+from perdure.store.sqlite.writer import Operation, Writer
+from perdure.store.wakeups import Topic
+
+
+class Put(NamedTuple):
+    """A document to store, over version `expected` if that is given."""
+
+    organization: str
+    type: DefinitionType
+    name: str
+    document: str
+    actor: str
+    expected: int | None
+
+
+class Delete(NamedTuple):
+    """A document to remove."""
+
+    organization: str
+    type: DefinitionType
+    name: str
+
+
+def _get(tx: Transaction, organization: str, type: str, name: str) -> Definition | None:
+    rows = tx.run("definition_get", organization=organization, type=type, name=name)
+    return Definition(*rows[0]) if rows else None
+
+
+def _put_all(tx: Transaction, puts: list[Put]) -> list[Any]:
+    return [_put(tx, put) for put in puts]
+
+
+def _put(tx: Transaction, put: Put) -> Definition | Conflict:
+    stored = _get(tx, put.organization, put.type, put.name)
+    version = stored.version if stored is not None else 0
+    if put.expected is not None and put.expected != version:
+        return Conflict(
+            f"{put.type} {put.name!r} is at version {version}, not {put.expected}: read it again, then decide",
+            what=put.type,
+            id=put.name,
+            version=version,
+        )
+    if stored is not None and stored.document == put.document and put.expected is None:
+        return stored
+    written = tx.value(
+        "definition_put",
+        organization=put.organization,
+        type=put.type,
+        name=put.name,
+        document=put.document,
+        actor=put.actor,
+        version=version,
+    )
+    tx.announce(Topic.CONTROL | Topic.READY)
+    return Definition(put.organization, put.type, put.name, written, put.document)
+
+
+def _delete_all(tx: Transaction, deletes: list[Delete]) -> list[Any]:
+    return [_delete(tx, each) for each in deletes]
+
+
+def _delete(tx: Transaction, each: Delete) -> bool:
+    gone = tx.value("definition_delete", organization=each.organization, type=each.type, name=each.name) is not None
+    if gone:
+        tx.announce(Topic.CONTROL | Topic.READY)
+    return gone
+
+
+PUT = Operation("put_definition", rank=0, apply=_put_all)
+DELETE = Operation("delete_definition", rank=0, apply=_delete_all)
+
+
+class SqliteDefinitions:
+    """Meets `store.definitions.Definitions`."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def get(self, organization: str, type: DefinitionType, name: str) -> Definition | None:
+        """The document, or `None`."""
+        return await self._readers.read(lambda tx: _get(tx, organization, type, name))
+
+    async def list(self, organization: str, type: DefinitionType) -> list[Definition]:
+        """All documents of a type, by name."""
+        rows = await self._readers.read(lambda tx: tx.run("definition_list", organization=organization, type=type))
+        return [Definition(*row) for row in rows]
+
+    async def put(
+        self,
+        organization: str,
+        type: DefinitionType,
+        name: str,
+        document: str,
+        actor: str,
+        expected: int | None = None,
+    ) -> Definition:
+        """Store a document; an unconditional put of what is there already changes nothing. Raises `Conflict`."""
+        put = Put(organization, type, name, document, actor, expected)
+        (answer,) = await self._writer.gather(PUT, [put])
+        if isinstance(answer, Conflict):
+            raise answer
+        stored: Definition = answer
+        return stored
+
+    async def delete(self, organization: str, type: DefinitionType, name: str, actor: str) -> bool:
+        """Remove a document; false when there was none."""
+        (gone,) = await self._writer.gather(DELETE, [Delete(organization, type, name)])
+        return bool(gone)

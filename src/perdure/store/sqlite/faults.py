@@ -1,0 +1,86 @@
+"""What SQLite reports, as the errors of perdure: which of them are the item's fault, and which the store's."""
+
+import apsw
+
+from perdure.errors import (
+    Invalid,
+    PerdureError,
+    StoreBusy,
+    StoreFailed,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    StoreUnusable,
+    TooLarge,
+)
+
+DATA_FAULTS: tuple[type[Exception], ...] = (
+    apsw.ConstraintError,
+    apsw.TooBigError,
+    apsw.MismatchError,
+    apsw.RangeError,
+    OverflowError,
+    UnicodeError,
+)
+"""An item at fault: the same transaction without it would have worked."""
+
+STORE_FAULTS: tuple[type[Exception], ...] = (
+    apsw.FullError,
+    apsw.ReadOnlyError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.ProtocolError,
+    apsw.IOError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.CantOpenError,
+    apsw.PermissionsError,
+    apsw.NoMemError,
+    OSError,
+    MemoryError,
+)
+"""The store at fault: no item of the flush could have been written."""
+
+BROKEN: tuple[type[Exception], ...] = (apsw.IOError, apsw.CorruptError, apsw.NotADBError, OSError)
+"""After one of these, nothing that the connection remembers can be trusted: it is closed and opened anew."""
+
+
+def translate(error: BaseException, path: str) -> BaseException:
+    """The error of perdure for what was raised beneath. What is not the store's or an item's fault stays as it is."""
+    if isinstance(error, PerdureError):
+        return error
+    if isinstance(error, STORE_FAULTS):
+        translated = _store_fault(error, path)
+    elif isinstance(error, DATA_FAULTS):
+        translated = _data_fault(error)
+    else:
+        return error
+    translated.__cause__ = error
+    return translated
+
+
+def _data_fault(error: Exception) -> PerdureError:
+    if isinstance(error, apsw.TooBigError):
+        return TooLarge(f"SQLite cannot store a value of that size ({error})", cause=str(error))
+    return Invalid(f"the store refused the values: {error}", cause=str(error))
+
+
+def _store_fault(error: Exception, path: str) -> PerdureError:
+    facts = {"path": path, "cause": str(error)}
+    if isinstance(error, apsw.FullError):
+        return StoreFull(f"no space is left for {path}: free some, then try again", **facts)
+    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | PermissionError):
+        return StoreReadOnly(f"{path} may not be written by this process: check its owner, mode and mount", **facts)
+    if isinstance(error, apsw.BusyError | apsw.LockedError | apsw.ProtocolError):
+        return StoreBusy(
+            f"{path} is locked by another transaction; look for one that was left open, then try again", **facts
+        )
+    if isinstance(error, apsw.CantOpenError):
+        return StoreUnreachable(f"{path} cannot be opened: check that its directory exists and may be written", **facts)
+    if isinstance(error, apsw.NotADBError):
+        return StoreUnusable(f"{path} is not an SQLite database; name another file or move it away", **facts)
+    if isinstance(error, apsw.NoMemError | MemoryError):
+        return StoreFailed(f"no memory is left for {path}", **facts)
+    return StoreFailed(
+        f"reading or writing {path} failed ({error}): look at the disk; nothing of this write was acknowledged", **facts
+    )

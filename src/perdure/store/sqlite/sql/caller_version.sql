@@ -1,0 +1,2 @@
+-- The version of SQLite behind a connection.
+SELECT sqlite_version()

@@ -1,0 +1,3 @@
+-- One document.
+SELECT organization, type, name, version, document FROM definitions
+WHERE organization = :organization AND type = :type AND name = :name

@@ -1,0 +1,4 @@
+-- All documents of a type, by name.
+SELECT organization, type, name, version, document FROM definitions
+WHERE organization = :organization AND type = :type
+ORDER BY name

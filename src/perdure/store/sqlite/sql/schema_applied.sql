@@ -1,0 +1,2 @@
+-- The steps that this database took.
+SELECT number, name, applied_us FROM migrations ORDER BY number

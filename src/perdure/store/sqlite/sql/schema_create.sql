@@ -1,0 +1,6 @@
+-- Where the steps taken are kept.
+CREATE TABLE IF NOT EXISTS migrations (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    applied_us INTEGER NOT NULL
+) STRICT

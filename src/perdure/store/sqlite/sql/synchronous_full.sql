@@ -1,0 +1,2 @@
+-- Commits from here on are on the disk before they answer.
+PRAGMA synchronous = FULL

@@ -1,0 +1,2 @@
+-- Begin to read: everything until the end is read from one snapshot.
+BEGIN

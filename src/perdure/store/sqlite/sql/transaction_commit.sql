@@ -1,0 +1,2 @@
+-- Make the transaction last.
+COMMIT

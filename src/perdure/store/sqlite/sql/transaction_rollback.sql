@@ -1,0 +1,2 @@
+-- Forget the transaction.
+ROLLBACK

@@ -1,0 +1,158 @@
+"""The store in one file: its parts put together, opened and closed."""
+
+import asyncio
+from typing import NamedTuple
+
+import apsw
+
+from perdure.ambient import Clock, SystemClock
+from perdure.errors import Misuse
+from perdure.store.capabilities import Capabilities
+from perdure.store.sqlite.caller_connection import CallerConnections
+from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
+from perdure.store.sqlite.commits import SYNCHRONOUS, Commits
+from perdure.store.sqlite.definitions import SqliteDefinitions
+from perdure.store.sqlite.faults import translate
+from perdure.store.sqlite.lock import FileLock
+from perdure.store.sqlite.opening import MEMORY, check_place, check_version, open_reading, open_writing
+from perdure.store.sqlite.readers import InlineReaders, Readers
+from perdure.store.sqlite.schema import SqliteSchema, check_current, known_steps, take_steps
+from perdure.store.sqlite.statements import STATEMENTS
+from perdure.store.sqlite.wakeups import ForeignChanges, Hub
+from perdure.store.sqlite.wal import WriteAheadLog
+from perdure.store.sqlite.writer import InlineWriter, Writer
+
+LOCK_TIMEOUT = 10.0
+"""Seconds that a write waits for its turn before it is refused."""
+
+CAPABILITIES = Capabilities(name="sqlite", push=False, caller_transactions=True, profiles=frozenset({"core", "flow"}))
+
+
+class Opened(NamedTuple):
+    """A file that was checked, migrated and anchored in time."""
+
+    connection: apsw.Connection
+    lock: FileLock | None
+    clock: StoreClock
+
+
+class SqliteStore:
+    """Meets `store.store.Store` on one SQLite file, for many processes."""
+
+    def __init__(self, path: str, writer: Writer, readers: Readers, hub: Hub, callers: CallerConnections) -> None:
+        from perdure.store.sqlite.caller import SqliteCaller
+        from perdure.store.sqlite.ledger import SqliteLedger
+        from perdure.store.sqlite.views import SqliteViews
+
+        self.path = path
+        self.writer = writer
+        self.readers = readers
+        self.capabilities = CAPABILITIES
+        self.ledger = SqliteLedger(writer, readers)
+        self.views = SqliteViews(readers)
+        self.caller = SqliteCaller(callers)
+        self.definitions = SqliteDefinitions(writer, readers)
+        self.schema = SqliteSchema(writer, readers)
+        self.wakeups = hub
+
+    @classmethod
+    async def open(
+        cls,
+        path: str,
+        *,
+        clock: Clock | None = None,
+        inline: bool = False,
+        synchronous: str = "FULL",
+        migrate: bool = True,
+        lock_timeout: float = LOCK_TIMEOUT,
+    ) -> "SqliteStore":
+        """Open the file, creating it when it is not there, and bring its schema up to date if `migrate`.
+
+        `inline`: no threads; every call runs at once on the caller's loop. `synchronous`: "FULL" (each acknowledged
+        write survives a power loss), "NORMAL" or "OFF" (tests). Raises `StoreUnreachable`, `StoreReadOnly`,
+        `StoreBusy`, `StoreFull`, `StoreUnusable`, `UnsafeStore`, `SchemaTooNew` and `SchemaTooOld`.
+        """
+        if synchronous not in SYNCHRONOUS:
+            raise Misuse(f"synchronous is FULL, NORMAL or OFF, not {synchronous!r}", field="synchronous")
+        if path == MEMORY and not inline:
+            raise Misuse("a database in memory has one connection: open it with inline=True, or name a file")
+        ticking = clock or SystemClock()
+        if inline:
+            opened = _prepare(path, ticking, migrate, lock_timeout)
+        else:
+            opened = await asyncio.to_thread(_prepare, path, ticking, migrate, lock_timeout)
+        hub = Hub()
+        commits = _commits(path, opened, ticking, hub, synchronous, lock_timeout)
+        commits.adopt(opened.connection)
+        if inline:
+            return cls._inline(path, commits, opened, hub)
+        writer = Writer(commits, ForeignChanges(hub, ticking.monotonic_us))
+        readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock)
+        hub.on_first(writer.nudge)
+        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock))
+
+    @classmethod
+    def _inline(cls, path: str, commits: Commits, opened: Opened, hub: Hub) -> "SqliteStore":
+        writer = InlineWriter(commits)
+        readers = InlineReaders(path, commits.connected, opened.clock)
+        own = opened.connection if path == MEMORY else None
+        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock, own))
+
+    async def close(self) -> None:
+        """Finish the flush under way and let go of everything. Harmless when closed already."""
+        await self.readers.close()
+        await self.writer.close()
+
+
+def _commits(path: str, opened: Opened, clock: Clock, hub: Hub, synchronous: str, lock_timeout: float) -> Commits:
+    return Commits(
+        path,
+        lambda: open_writing(path, lock_timeout),
+        lock=opened.lock,
+        clock=opened.clock,
+        wal=WriteAheadLog(clock.monotonic_us, round(lock_timeout * 1000)),
+        announce=hub.announce,
+        synchronous=synchronous,
+    )
+
+
+def _prepare(path: str, clock: Clock, migrate: bool, lock_timeout: float) -> Opened:
+    check_version(apsw.sqlite_lib_version())
+    if path == MEMORY:
+        connection = open_writing(path, lock_timeout)
+        return Opened(connection, None, _settle_in(connection, clock, migrate))
+    check_place(path)
+    try:
+        lock = FileLock(path, lock_timeout)
+        try:
+            with lock.held():
+                connection = open_writing(path, lock_timeout)
+                try:
+                    return Opened(connection, lock, _settle_in(connection, clock, migrate))
+                except BaseException:
+                    connection.close(True)
+                    raise
+        except BaseException:
+            lock.close()
+            raise
+    except Exception as error:
+        raise translate(error, path) from error
+
+
+def _settle_in(connection: apsw.Connection, clock: Clock, migrate: bool) -> StoreClock:
+    if migrate:
+        take_steps(connection, known_steps(), clock.wall_us())
+    else:
+        check_current(connection, known_steps())
+    found = find_anchor(connection, clock)
+    if found is not None:
+        return found
+    connection.execute(STATEMENTS["transaction_begin"])
+    try:
+        anchored = anchor(connection, clock)
+        connection.execute(STATEMENTS["transaction_commit"])
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute(STATEMENTS["transaction_rollback"])
+        raise
+    return anchored

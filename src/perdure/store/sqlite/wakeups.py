@@ -1,0 +1,155 @@
+"""Hints that something may have changed: at once within this process, and by a look at the file from other processes.
+
+The look is `PRAGMA data_version` on the connection that writes, done by the writer's thread when it has nothing else to
+do: that number changes when another connection has committed and never by own commits, so nobody is woken twice.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from perdure.store.sqlite.statements import STATEMENTS
+from perdure.store.wakeups import Topic
+
+LOOK_HOT_US = 5_000
+LOOK_WARM_US = 20_000
+LOOK_IDLE_US = 40_000
+HOT_FOR_US = 5_000_000
+WARM_FOR_US = 60_000_000
+"""How often to look: right after a change, within a minute of one, and else. Each look costs about 50 us of a core."""
+
+
+class HubSubscription:
+    """One waiter, bound to the event loop that it was made on."""
+
+    def __init__(self, hub: "Hub", topics: Topic, loop: asyncio.AbstractEventLoop) -> None:
+        self._hub = hub
+        self._topics = topics
+        self._loop = loop
+        self._guard = threading.Lock()
+        self._hinted = Topic(0)
+        self._waiter: asyncio.Future[None] | None = None
+
+    def hint(self, topics: Topic) -> None:
+        """Note topics and wake the waiter. From any thread."""
+        news = topics & self._topics
+        if not news:
+            return
+        with self._guard:
+            self._hinted |= news
+            waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            try:
+                self._loop.call_soon_threadsafe(_wake, waiter)
+            except RuntimeError:
+                self.close()
+
+    async def wait(self, timeout: float) -> Topic:
+        """The topics hinted at since the last call; an empty flag after `timeout` seconds without any."""
+        with self._guard:
+            waiter = None if self._hinted else self._loop.create_future()
+            self._waiter = waiter
+        if waiter is not None:
+            timer = self._loop.call_later(timeout, _wake, waiter)
+            try:
+                await waiter
+            finally:
+                timer.cancel()
+        with self._guard:
+            self._waiter = None
+            hinted, self._hinted = self._hinted, Topic(0)
+        return hinted
+
+    def close(self) -> None:
+        """Wait no more."""
+        self._hub.leave(self)
+
+
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class Hub:
+    """Who waits in this process, and for what."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._subscriptions: tuple[HubSubscription, ...] = ()
+        self._on_first: Callable[[], None] | None = None
+
+    def on_first(self, action: Callable[[], None]) -> None:
+        """Call `action` whenever somebody begins to wait where nobody did."""
+        self._on_first = action
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._subscriptions)
+
+    def subscribe(self, topics: Topic) -> HubSubscription:
+        """A waiter for some topics, on the running event loop."""
+        subscription = HubSubscription(self, topics, asyncio.get_running_loop())
+        with self._guard:
+            first = not self._subscriptions
+            self._subscriptions = (*self._subscriptions, subscription)
+        if first and self._on_first is not None:
+            self._on_first()
+        return subscription
+
+    def leave(self, subscription: HubSubscription) -> None:
+        """Forget a waiter. Harmless when forgotten already."""
+        with self._guard:
+            self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
+
+    def announce(self, topics: Topic) -> None:
+        """Wake this process's waiters. Callable from any thread."""
+        for subscription in self._subscriptions:
+            subscription.hint(topics)
+
+
+class ForeignChanges:
+    """Notices commits of other connections while somebody waits. Used by the writer's thread."""
+
+    def __init__(self, hub: Hub, monotonic_us: Callable[[], int]) -> None:
+        self._hub = hub
+        self._monotonic_us = monotonic_us
+        self._version: int | None = None
+        self._connection: apsw.Connection | None = None
+        self._looked_us = 0
+        self._changed_us = 0
+
+    def interval(self) -> float | None:
+        """Seconds until the next look; `None` while nobody waits."""
+        if not self._hub.watched:
+            return None
+        now_us = self._monotonic_us()
+        return max(self._looked_us + self._pace_us(now_us) - now_us, 0) / 1_000_000
+
+    def _pace_us(self, now_us: int) -> int:
+        quiet_us = now_us - self._changed_us
+        if quiet_us < HOT_FOR_US:
+            return LOOK_HOT_US
+        return LOOK_WARM_US if quiet_us < WARM_FOR_US else LOOK_IDLE_US
+
+    def look(self, connection: apsw.Connection | None) -> None:
+        """Look if it is time, and announce what other connections changed."""
+        if connection is None or not self._hub.watched:
+            return
+        now_us = self._monotonic_us()
+        if now_us < self._looked_us + self._pace_us(now_us):
+            return
+        self._looked_us = now_us
+        try:
+            version: Any = connection.execute(STATEMENTS["transaction_data_version"]).fetchall()[0][0]
+        except apsw.Error:
+            # It fails in the open at the next commit; waiters are told to look for themselves.
+            version = -1
+        known = self._version if connection is self._connection else None
+        self._connection, self._version = connection, version
+        if version != known:
+            self._changed_us = now_us
+            self._hub.announce(Topic.ANY)

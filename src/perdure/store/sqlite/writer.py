@@ -1,0 +1,165 @@
+"""The one thread of a process that writes: it takes what has gathered and commits it together."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from typing import Any, NamedTuple
+
+from perdure.errors import Misuse
+from perdure.flush import Backlog, Call, deliver
+from perdure.store.sqlite.commits import Commits
+from perdure.store.sqlite.transaction import Transaction
+from perdure.store.sqlite.wakeups import ForeignChanges
+
+
+class Operation(NamedTuple):
+    """Something that can be done to many items within one transaction.
+
+    `apply` runs in the writer's thread and returns one result per item, in order. It may run again with other
+    neighbours after a rollback, so what it changes outside of the transaction belongs into `tx.after_commit`. A
+    `PerdureError` that it raises goes to the one call whose items cause it; what must not cost a call its other items
+    is a result.
+    """
+
+    name: str
+    rank: int
+    """Its place within one flush: lower first. Settles go before claims."""
+    apply: Callable[[Transaction, list[Any]], list[Any]]
+    durable: bool = True
+    """False: a power loss may undo it (claim, renew, heartbeat)."""
+    max_items: int = 10_000
+    """The most items that one flush takes, unless a single call has more."""
+
+
+class Finished:
+    """An awaitable that is over already: awaiting it never lets the event loop run anything else."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        if self._call.error is not None:
+            raise self._call.error
+        return self._call.results or []
+        yield
+
+
+class Writer:
+    """Gathers items from any event loop and flushes them on its own thread.
+
+    A call of one item whose values the store refuses raises; in a call of several, the error is that item's result.
+    """
+
+    def __init__(self, commits: Commits, foreign: ForeignChanges) -> None:
+        self._commits = commits
+        self._foreign = foreign
+        self._abandoned: list[object] = []
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._backlog = Backlog()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._ended: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
+        """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
+        if self._thread is None or self._pid != os.getpid():
+            self._ensure_thread()
+        return self._backlog.add(operation, items)
+
+    def nudge(self) -> None:
+        """Look for changes of other processes from now on."""
+        if self._pid == os.getpid():
+            self._ensure_thread()
+            self._backlog.nudge()
+
+    def _ensure_thread(self) -> None:
+        if self._pid != os.getpid():
+            self._forget_parent()
+        with self._starting:
+            if self._thread is None and not self._backlog.closed:
+                self._thread = threading.Thread(target=self._run, name="perdure-writer", daemon=True)
+                self._thread.start()
+
+    def _forget_parent(self) -> None:
+        """After a fork: the parent's thread is not here, and its connection must neither be used nor closed here."""
+        self._abandoned += [self._backlog, self._thread]
+        self._commits.forget_parent()
+        closed = self._backlog.closed
+        self._start()
+        if closed:
+            self._backlog.close()
+
+    def _run(self) -> None:
+        commits, backlog, foreign = self._commits, self._backlog, self._foreign
+        while True:
+            if backlog.wait(foreign.interval()):
+                calls = backlog.take()
+                commits.flush(calls)
+                deliver(calls)
+                del calls
+                commits.after_flush()
+            elif backlog.closed:
+                break
+            foreign.look(commits.connection)
+        commits.close()
+        for loop, future in self._ended:
+            _end(loop, future)
+
+    async def close(self) -> None:
+        """Finish what has gathered, then end the thread. Harmless when closed already, and in a forked child."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+        if self._pid != os.getpid():
+            return
+        with self._starting:
+            self._backlog.close()
+            thread = self._thread
+            if thread is None or not thread.is_alive():
+                return
+            self._ended.append((loop, ended))
+        self._backlog.nudge()
+        while not ended.done() and thread.is_alive():
+            await asyncio.wait([ended], timeout=0.1)
+
+
+def _end(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    def resolve() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    try:
+        loop.call_soon_threadsafe(resolve)
+    except RuntimeError:
+        return
+
+
+class InlineWriter(Writer):
+    """Flushes each call at once on the caller's thread: no threads, so that tests and simulations are deterministic."""
+
+    def __init__(self, commits: Commits) -> None:
+        self._inline = commits
+        self._closed = False
+
+    def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
+        """Run it now; the answer is there when this returns."""
+        if self._closed:
+            raise Misuse("the store is closed; open it again before using it")
+        call = Call(operation, items)
+        self._inline.flush([call])
+        self._inline.after_flush()
+        return Finished(call)
+
+    def nudge(self) -> None:
+        """Nothing: there is no thread that could look."""
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if not self._closed:
+            self._closed = True
+            self._inline.close()
