@@ -1,0 +1,60 @@
+"""A job's own history, derived from its row; what the row does not tell is kept as explicit events."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from perdure.domain.policy import SYSTEM
+from perdure.domain.states import JobState
+from perdure.store.sqlite.history_lines import EventRow, Line, Rank, in_order
+from perdure.store.sqlite.job_views import no_such_job
+from perdure.store.sqlite.transaction import Transaction
+from perdure.store.views import EventView
+
+
+class _Job(msgspec.Struct):
+    created_us: int
+    started_us: int | None
+    finished_us: int | None
+    failing_since_us: int | None
+    state: JobState
+    total: int
+    principal: str
+    initiator: str
+    stopping: str | None
+    cancel_us: int | None
+    cancel_actor: str | None
+    cancel_text: str | None
+    events: list[EventRow]
+
+
+_decode = msgspec.json.Decoder(_Job).decode
+
+
+def of_job(tx: Transaction, organization: str, job_id: str) -> list[EventView]:
+    """A job's history, in order. Raises `NotFound`."""
+    text = tx.value("view_job_history", organization=organization, job=job_id)
+    if text is None:
+        raise no_such_job(job_id)
+    return in_order(list(_lines(_decode(text))))
+
+
+def _lines(job: _Job) -> Iterator[Line]:
+    def line(at_us: int, rank: int, type: str, actor: str, **data: Any) -> Line:
+        return Line(at_us, 1, 0, rank, 0, type, actor, job.initiator, data)
+
+    yield line(job.created_us, Rank.SUBMITTED, "submitted", job.principal, tasks=job.total)
+    if job.started_us is not None:
+        yield line(job.started_us, Rank.STARTED, "started", SYSTEM)
+    if job.failing_since_us is not None:
+        yield line(job.failing_since_us, Rank.TOLD, "failing", SYSTEM)
+    if job.cancel_us is not None:
+        told = {"text": job.cancel_text, "because": job.stopping}
+        yield line(job.cancel_us, Rank.CANCEL_REQUESTED, "cancel_requested", job.cancel_actor or SYSTEM, **told)
+    if job.finished_us is not None:
+        yield line(job.finished_us, Rank.ENDED, "ended", SYSTEM, state=job.state)
+    for event in job.events:
+        data = {"task": event.task, **(event.data or {})}
+        initiator = event.initiator or job.initiator
+        yield Line(event.at_us, 1, 0, Rank.WAITED, event.e, event.type, event.actor, initiator, data)

@@ -1,0 +1,66 @@
+"""What can be read of queues and workers: counters and the heads of indexes, whatever has ended."""
+
+import msgspec
+
+from perdure.domain import limits
+from perdure.domain.policy import QueuePolicy
+from perdure.store.sqlite.transaction import Transaction
+from perdure.store.views import Overview, QueueView, WorkerView
+
+
+class _Policy(msgspec.Struct):
+    paused: bool = QueuePolicy.paused
+    dead_letters: bool = QueuePolicy.dead_letters
+    depth: int | None = QueuePolicy.depth
+
+
+class _Queues(msgspec.Struct):
+    policies: list[tuple[str, _Policy]]
+    counts: list[tuple[str, str, int]]
+    oldest: list[tuple[str, int]]
+    missing: list[tuple[str, str]]
+
+
+_decode_queues = msgspec.json.Decoder(_Queues).decode
+_decode_workers = msgspec.json.Decoder(list[WorkerView]).decode
+_decode_overview = msgspec.json.Decoder(Overview).decode
+
+
+def queues(tx: Transaction, organization: str) -> list[QueueView]:
+    """Queues that hold something or have a policy, by name."""
+    active_us = limits.WORKER_ACTIVE_DEFAULT_US
+    found = _decode_queues(tx.value("view_queues", organization=organization, active=active_us))
+    policies = dict(found.policies)
+    oldest = dict(found.oldest)
+    counts: dict[str, dict[str, int]] = {}
+    for queue, state, tasks in found.counts:
+        counts.setdefault(queue, {})[state] = tasks
+    missing: dict[str, list[str]] = {}
+    for queue, kind in found.missing:
+        missing.setdefault(queue, []).append(kind)
+    views: list[QueueView] = []
+    for name in sorted({*policies, *counts}):
+        policy = policies.get(name) or _Policy()
+        view = QueueView(
+            name=name,
+            paused=policy.paused,
+            dead_letters=policy.dead_letters,
+            depth=policy.depth,
+            counts=counts.get(name, {}),
+            oldest_queued_us=oldest.get(name),
+            missing_kinds=tuple(missing.get(name, ())),
+        )
+        views.append(view)
+    return views
+
+
+def workers(tx: Transaction, organization: str, active_us: int | None) -> list[WorkerView]:
+    """Workers that serve the organization and were seen within `active_us`, last seen first; all when `None`."""
+    since_us = 0 if active_us is None else tx.now_us - active_us
+    return _decode_workers(tx.value("view_workers", organization=organization, since=since_us))
+
+
+def overview(tx: Transaction, organization: str) -> Overview:
+    """Counts, oldest and totals."""
+    active_us = limits.WORKER_ACTIVE_DEFAULT_US
+    return _decode_overview(tx.value("view_overview", organization=organization, active=active_us))

@@ -1,0 +1,20 @@
+-- Those of a stretch of tasks that a filter lets through, by number, in the order given. An empty list filters nothing.
+SELECT json_group_array(asked.value ORDER BY asked.key)
+FROM json_each(:ns) AS asked
+CROSS JOIN tasks ON tasks.n = asked.value
+LEFT JOIN live ON live.n = tasks.n
+LEFT JOIN ends ON ends.n = tasks.n
+WHERE tasks.organization = :organization
+AND (:states = '[]' OR coalesce(live.state, ends.state) IN (SELECT value FROM json_each(:states)))
+AND (:lanes IS NULL OR tasks.lane IN (SELECT value FROM json_each(:lanes)))
+AND (:reasons = '[]' OR ends.reason IN (SELECT value FROM json_each(:reasons)))
+AND (:discarded IS NULL OR (ends.discarded_us IS NOT NULL) = :discarded)
+AND NOT EXISTS (
+    SELECT 1
+    FROM json_each(:labels) AS wanted
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM json_each(tasks.labels) AS label
+        WHERE label.key = wanted.value ->> 0 AND label.value = wanted.value ->> 1
+    )
+)

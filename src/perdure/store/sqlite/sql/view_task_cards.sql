@@ -1,0 +1,55 @@
+-- Tasks as they stand, by number, in the order asked for.
+SELECT json_group_array(json_object(
+    'id', tasks.id,
+    'organization', tasks.organization,
+    'kind', lanes.kind,
+    'queue', lanes.queue,
+    'priority', lanes.priority,
+    'state', coalesce(live.state, ends.state),
+    'reason', ends.reason,
+    'generation', coalesce(live.generation, ends.generation),
+    'attempt', coalesce(live.failures + 1, ends.failures),
+    'losses', coalesce(live.losses, ends.losses),
+    'max_attempts', tasks.max_attempts,
+    'fence', nullif(coalesce(live.fence, ends.fence), 0),
+    'worker', iif(ends.n IS NULL, live.worker, attempts.worker),
+    'job', jobs.id,
+    'name', tasks.name,
+    'waits', coalesce(live.waits, 0),
+    'created_us', tasks.created_us,
+    'due_us', coalesce(live.due_us, ends.due_us),
+    'started_us', iif(ends.n IS NULL, live.started_us, attempts.started_us),
+    'finished_us', ends.finished_us,
+    'lease_expires_us', live.lease_ends_us,
+    'deadline_us', coalesce(live.deadline_us, ends.deadline_us),
+    'expires_us', coalesce(live.expires_us, ends.expires_us),
+    'phase', progress.phase,
+    'progress', CASE WHEN progress.done IS NOT NULL THEN json_patch('{}', json_object(
+        'done', progress.done, 'total', progress.total, 'succeeded', progress.succeeded, 'failed', progress.failed
+    )) END,
+    'last_error', json(coalesce(live.last_error, ends.error)),
+    'summary', ends.summary,
+    'cancel', CASE WHEN coalesce(live.cancel_us, ends.cancel_us) IS NOT NULL THEN json_object(
+        'at_us', coalesce(live.cancel_us, ends.cancel_us),
+        'actor', coalesce(live.cancel_actor, ends.cancel_actor),
+        'reason', coalesce(live.cancel_reason, ends.cancel_reason),
+        'text', coalesce(live.cancel_text, ends.cancel_text),
+        'note', coalesce(live.cancel_note, ends.cancel_note)
+    ) END,
+    'principal', tasks.principal,
+    'initiator', tasks.initiator,
+    'idempotency_key', tasks.idempotency_key,
+    'labels', coalesce(tasks.options -> '$.labels', json('{}')),
+    'metadata', tasks.options -> '$.metadata',
+    'discarded', json(iif(ends.discarded_us IS NULL, 'false', 'true')),
+    'redacted_us', tasks.redacted_us
+) ORDER BY asked.key)
+FROM json_each(:ns) AS asked
+CROSS JOIN tasks ON tasks.n = asked.value
+CROSS JOIN lanes ON lanes.lane = tasks.lane
+LEFT JOIN live ON live.n = tasks.n
+LEFT JOIN ends ON ends.n = tasks.n
+LEFT JOIN attempts ON attempts.n = ends.n AND attempts.fence = ends.fence
+LEFT JOIN jobs ON jobs.j = tasks.job
+LEFT JOIN progress ON progress.n = tasks.n
+WHERE tasks.organization = :organization
