@@ -1,6 +1,5 @@
 """The stores that the suite holds to the protocols. A store plugs in with one `Plug`."""
 
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,16 +55,10 @@ class Plug(NamedTuple):
 
 
 async def open_sqlite(folder: Path, clock: ManualClock) -> Store:
-    """A SQLite store whose writer is the calling thread."""
+    """A SQLite store without threads: what it does is done when the call returns."""
     from perdure.store.sqlite.store import SqliteStore
 
-    opened: Any = SqliteStore.open(folder / "store.db", inline=True, clock=clock)
-    if inspect.isawaitable(opened):
-        opened = await opened
-    migrated = opened.schema.migrate()
-    if inspect.isawaitable(migrated):
-        await migrated
-    store: Store = opened
+    store: Store = await SqliteStore.open(str(folder / "store.db"), inline=True, clock=clock, synchronous="OFF")
     return store
 
 
