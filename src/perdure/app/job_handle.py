@@ -1,0 +1,130 @@
+"""What submitting a job gives back: a hold on the whole DAG and on each of its tasks."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+from perdure.app.handle import Access, Handle, value_of
+from perdure.app.node import Node
+from perdure.app.task import R
+from perdure.domain import ids
+from perdure.domain.states import BAD_ENDS, ENDED, GOOD_ENDS, JOB_ENDED, JobState
+from perdure.errors import Invalid, JobFailed, NotFound, WaitTimedOut
+from perdure.store.views import EventView, JobTaskView, JobView
+from perdure.worker.handler import Handler
+
+WATCHED_TASKS = 100
+"""How many open tasks of a job a wait watches at once."""
+NAMES_SHOWN = 8
+
+
+class JobHandle:
+    """One job. `task_ids` maps the names of its tasks to ids; `handle[name]` is a hold on one of them."""
+
+    def __init__(
+        self,
+        access: Access,
+        job_id: str,
+        task_ids: Mapping[str, str],
+        handlers: Mapping[str, Handler | None] | None = None,
+        *,
+        replayed: bool = False,
+    ) -> None:
+        self.id = ids.parse(job_id, "job")
+        self.task_ids = dict(task_ids)
+        self.replayed = replayed
+        self._access = access
+        self._handlers = dict(handlers or {})
+
+    def __repr__(self) -> str:
+        return f"<perdure handle of job {self.id}>"
+
+    @overload
+    def __getitem__(self, name: Node[R]) -> Handle[R]: ...
+    @overload
+    def __getitem__(self, name: str) -> Handle[Any]: ...
+    def __getitem__(self, name: Node[Any] | str) -> Handle[Any]:
+        """The hold on one of its tasks, by name or by what `job.add` gave. Raises `Invalid` when the job has none."""
+        name = name if isinstance(name, str) else name.name
+        if name not in self.task_ids:
+            raise Invalid(f"the job has no task named {name!r}", field="name", names=[name])
+        return Handle(self._access, self.task_ids[name], self._handlers.get(name))
+
+    async def status(self) -> JobView:
+        """The job as it stands. Raises `NotFound`."""
+        operations = await self._access.operations()
+        view = await operations.views.job(self._access.principal.organization, self.id)
+        if view is None:
+            raise NotFound(f"there is no job {self.id}; its retention may be over", what="job", id=self.id)
+        return view
+
+    async def tasks(self) -> list[JobTaskView]:
+        """Its tasks as they stand, in the order of submission. Raises `NotFound`."""
+        operations = await self._access.operations()
+        return await operations.views.job_tasks(self._access.principal.organization, self.id)
+
+    async def events(self) -> list[EventView]:
+        """The job's own history. Raises `NotFound`."""
+        operations = await self._access.operations()
+        return await operations.views.job_events(self._access.principal.organization, self.id)
+
+    async def cancel(self, text: str | None = None) -> bool:
+        """Ask that the job shall stop: its open tasks are cancelled. False when it had ended. Raises `NotFound`."""
+        operations = await self._access.operations()
+        return await operations.cancel_job(self.id, self._access.principal, text)
+
+    async def wait(self, timeout: float | None = None) -> JobState:
+        """Wait until every task of the job has ended, and tell how. Raises `WaitTimedOut` after `timeout` seconds."""
+        loop = asyncio.get_running_loop()
+        until = None if timeout is None else loop.time() + timeout
+        operations = await self._access.operations()
+        while (view := await self.status()).state not in JOB_ENDED:
+            open_ids = _last_open(await self.tasks())
+            if not open_ids:
+                continue
+            left = None if until is None else max(0.0, until - loop.time())
+            try:
+                await operations.wait_ended(self._access.principal.organization, open_ids, left)
+            except WaitTimedOut:
+                raise WaitTimedOut(
+                    f"job {self.id} has not ended after {timeout:g} s; it goes on: {view.open} of {view.total} tasks"
+                    " were open",
+                    job_id=self.id,
+                ) from None
+        return view.state
+
+    async def result(self, timeout: float | None = None) -> dict[str, Any]:
+        """Wait for the job and return what its tasks returned, by name; tasks without a result are left out.
+
+        Raises `JobFailed` when the job ended failed or cancelled, `WaitTimedOut` after `timeout` seconds.
+        """
+        state = await self.wait(timeout)
+        if state in (JobState.FAILED, JobState.CANCELLED):
+            raise self._failure(state, await self.tasks())
+        operations = await self._access.operations()
+        names = {task_id: name for name, task_id in self.task_ids.items()}
+        ended = await operations.views.ended(self._access.principal.organization, list(names))
+        return {
+            names[end.id]: value_of(end, self._handlers.get(names[end.id]))
+            for end in ended
+            if end.state in GOOD_ENDS and end.result is not None
+        }
+
+    def _failure(self, state: JobState, tasks: Sequence[JobTaskView]) -> JobFailed:
+        failed = [f"{task.name} ({task.state}, {task.reason})" for task in tasks if task.state in BAD_ENDS]
+        shown = ", ".join(failed[:NAMES_SHOWN]) + (
+            f" and {len(failed) - NAMES_SHOWN} more" if failed[NAMES_SHOWN:] else ""
+        )
+        cause = f": {shown}" if failed else ""
+        return JobFailed(
+            f"job {self.id} ended {state}{cause}",
+            job_id=self.id,
+            state=state,
+            names=[task.name for task in tasks if task.state in BAD_ENDS],
+        )
+
+
+def _last_open(tasks: Sequence[JobTaskView]) -> list[str]:
+    """The open tasks to watch: those that nothing open waits for, which end last."""
+    waited_for = {parent for task in tasks if task.state not in ENDED for parent in task.parents}
+    return [task.id for task in tasks if task.state not in ENDED and task.name not in waited_for][:WATCHED_TASKS]

@@ -1,0 +1,54 @@
+"""Opening late: nothing is opened before its first use, and once for each process and event loop.
+
+A forked child inherits what its parent had open. It may neither use nor close that, so it is put aside, and the
+child opens its own.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from perdure import ambient
+from perdure.wiring import System
+
+
+class Openings:
+    """The systems that one app has open, by process and event loop."""
+
+    def __init__(self, open_system: Callable[[], Awaitable[System]]) -> None:
+        self._open_system = open_system
+        self._open: dict[tuple[int, asyncio.AbstractEventLoop], asyncio.Task[System]] = {}
+        self._inherited: list[asyncio.Task[System]] = []
+
+    async def system(self) -> System:
+        """The system of this process and loop, opened if it is the first use."""
+        loop = asyncio.get_running_loop()
+        key = (ambient.process_id(), loop)
+        opening = self._open.get(key)
+        if opening is None:
+            self._put_aside()
+            opening = self._open.setdefault(key, loop.create_task(self._opened()))
+        try:
+            return await asyncio.shield(opening)
+        except BaseException:
+            if opening.done() and (opening.cancelled() or opening.exception() is not None):
+                self._open.pop(key, None)
+            raise
+
+    async def _opened(self) -> System:
+        return await self._open_system()
+
+    def _put_aside(self) -> None:
+        """Forget what another process, or a loop that is gone, had opened."""
+        here = ambient.process_id()
+        for process, loop in list(self._open):
+            if process != here:
+                self._inherited.append(self._open.pop((process, loop)))
+            elif loop.is_closed():
+                self._open.pop((process, loop))
+
+    async def close(self) -> None:
+        """Close what this loop has open; a later use opens it again. What other loops have open is closed by them."""
+        opening = self._open.pop((ambient.process_id(), asyncio.get_running_loop()), None)
+        if opening is not None:
+            system = await opening
+            await system.close()

@@ -1,0 +1,117 @@
+"""Doing the work: a worker of the app, the duties beside it, and the end of both by a signal."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from perdure.app.duty_loop import DutyLoop
+from perdure.engine.requests import Principal
+from perdure.wiring import System
+from perdure.worker.loop import Worker
+from perdure.worker.registry import Registry
+
+log = logging.getLogger("perdure.run")
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Employer(Protocol):
+    """What a worker needs of its app."""
+
+    registry: Registry
+    principal: Principal
+
+    async def system(self) -> System:
+        """Store and engine, opened if need be."""
+
+
+class Working:
+    """A worker of an app, and the system's duties beside it unless they are done elsewhere.
+
+    `await working.run()` works until `drain()` is called; `async with working:` works during the block and drains at
+    its end.
+    """
+
+    def __init__(self, app: Employer, options: dict[str, Any], *, duties: bool = True) -> None:
+        self._app = app
+        self._options = options
+        self._duties = duties
+        self._worker: Worker | None = None
+        self._drained = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Work until drained. What the worker still holds after its grace is handed back, at no cost to the tasks."""
+        system = await self._app.system()
+        await system.engine.declare(self._app.registry.definitions(), self._app.principal)
+        system.known_kinds.update(handler.kind for handler in self._app.registry)
+        self._worker = worker = system.worker(self._app.registry, **self._options)
+        if self._drained.is_set():
+            return
+        async with self._duties_beside(system):
+            await worker.run()
+
+    def drain(self) -> None:
+        """Claim nothing more, finish what is held within the grace, then end. Harmless when done already."""
+        self._drained.set()
+        if self._worker is not None:
+            self._worker.drain()
+
+    async def __aenter__(self) -> Self:
+        self._running = asyncio.create_task(self.run(), name="perdure-worker")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drain()
+        if self._running is not None:
+            await self._running
+
+    @contextlib.asynccontextmanager
+    async def _duties_beside(self, system: System) -> Any:
+        if not self._duties:
+            yield
+            return
+        loop = DutyLoop(system.engine.duties(), system.clock, system.engine.subscribe)
+        running = asyncio.create_task(loop.run(), name="perdure-duties")
+        try:
+            yield
+        finally:
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+
+
+async def run_until_signal(working: Working) -> None:
+    """Work until SIGTERM or SIGINT: the first drains, the second ends the process at once."""
+    with _signals_drain(working):
+        await working.run()
+
+
+@contextlib.contextmanager
+def _signals_drain(working: Working) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    seen: list[signal.Signals] = []
+
+    def received(number: signal.Signals) -> None:
+        if seen:
+            log.warning("%s again: ending at once, what is held comes back when its leases run out", number.name)
+            logging.shutdown()
+            os._exit(128 + number)
+        seen.append(number)
+        log.info("%s: draining; once more ends at once", number.name)
+        working.drain()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, received, number)
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)

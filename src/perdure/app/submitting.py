@@ -1,0 +1,81 @@
+"""From calls to handles: one round trip for however many there are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from perdure.app.handle import Access, Handle
+from perdure.app.known_kinds import declare_unknown
+from perdure.app.task import Call
+from perdure.engine.requests import TaskRequest
+from perdure.errors import Misuse, PerdureError
+from perdure.store.ledger import Submitted
+from perdure.wiring import System
+
+Many = Sequence[Call[Any] | TaskRequest]
+Answer = Handle[Any] | PerdureError
+
+
+async def submit_calls(access: Access, calls: Many, connection: Any = None) -> list[Answer]:
+    """Submit through the engine, or, with a `connection`, inside the transaction that is open on it."""
+    _check(calls)
+    if not calls:
+        return []
+    system = await access.system()
+    if connection is not None:
+        return submit_calls_within(access, system, calls, connection)
+    tasks = [call.task for call in calls if isinstance(call, Call) and call.task is not None]
+    await declare_unknown(system, tasks, access.principal)
+    answers = await system.engine.submit([_request(call) for call in calls], access.principal)
+    return _handles(access, calls, answers)
+
+
+def submit_calls_within(access: Access, system: System, calls: Many, connection: Any) -> list[Answer]:
+    """Submit on the caller's own thread, inside the transaction that is open on `connection`.
+
+    Nothing else is written: the store may be locked by that very transaction. So what a kind says goes with the task.
+    """
+    _check(calls)
+    requests = [_request(call, inherit=True) for call in calls]
+    answers = system.engine.submit_within(connection, requests, access.principal)
+    return _handles(access, calls, answers)
+
+
+def all_or_raise(answers: Sequence[Answer]) -> list[Handle[Any]]:
+    """The handles; raises the first error when there is one, with its `index` and the ids of what was submitted."""
+    handles = [answer for answer in answers if isinstance(answer, Handle)]
+    errors = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, PerdureError)]
+    if not errors:
+        return handles
+    index, first = errors[0]
+    if len(answers) > 1:
+        first.args = (
+            f"{len(errors)} of {len(answers)} tasks were refused, the first is number {index}: {first.message}."
+            f" The other {len(handles)} are submitted; return_errors=True gives handles and errors side by side",
+        )
+        first.message = str(first.args[0])
+        first.fields |= {"index": index, "submitted": [handle.id for handle in handles]}
+    raise first
+
+
+def _check(calls: Many) -> None:
+    for call in calls:
+        if isinstance(call, Call) and call.results:
+            field, result = next(iter(call.results.items()))
+            raise Misuse(f"field {field!r} of {call.kind!r} is the {result!r} of a job: add this call to that job")
+
+
+def _request(call: Call[Any] | TaskRequest, inherit: bool = False) -> TaskRequest:
+    return call.request(inherit=inherit) if isinstance(call, Call) else call
+
+
+def _handles(access: Access, calls: Many, answers: Sequence[Submitted | PerdureError]) -> list[Answer]:
+    return [
+        answer if isinstance(answer, PerdureError) else _handle(access, call, answer)
+        for call, answer in zip(calls, answers, strict=True)
+    ]
+
+
+def _handle(access: Access, call: Call[Any] | TaskRequest, answer: Submitted) -> Handle[Any]:
+    task = call.task if isinstance(call, Call) else None
+    handler = task.handler if task is not None else None
+    return Handle(access, answer.id, handler, replayed=answer.replayed, state=answer.state)

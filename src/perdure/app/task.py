@@ -1,0 +1,157 @@
+"""What `@app.task` makes of a function, and a call of it that has not been submitted yet."""
+
+import functools
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+
+import msgspec
+
+from perdure.domain.retry import Retry
+from perdure.domain.task import OnLoss
+from perdure.engine.requests import TaskRequest
+from perdure.errors import Misuse
+from perdure.worker.handler import Handler
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Options(TypedDict, total=False):
+    """How one task is to be treated. Durations are seconds; `None` takes the kind's default, then the system's."""
+
+    idempotency_key: str | None
+    queue: str | None
+    priority: int | None
+    delay: float | None
+    run_at: datetime | None
+    max_attempts: int | None
+    retry: Retry | None
+    timeout: float | None
+    ttl: float | None
+    execution_limit: float | None
+    lease: float | None
+    max_losses: int | None
+    on_loss: OnLoss | None
+    capabilities: list[str] | None
+    labels: dict[str, str] | None
+    metadata: Any
+    trace: str | None
+
+
+OPTION_NAMES = frozenset(Options.__annotations__)
+
+
+class ResultOf:
+    """Stands for the result of a job's task that has not run yet, as the value of another task's field."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<result of {self.name!r}>"
+
+
+@dataclass(frozen=True)
+class Call(Generic[R_co]):
+    """A kind with its payload and options, ready to be submitted, alone or among many."""
+
+    kind: str
+    payload: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    task: "Task[..., R_co] | None" = None
+    results: Mapping[str, ResultOf] = field(default_factory=dict)
+    """The fields that results of other tasks of a job will fill."""
+
+    def with_options(self, **options: Unpack[Options]) -> "Call[R_co]":
+        """The same call with these options on top of those that it has. Raises `Misuse` for an unknown one."""
+        unknown = sorted(set(options) - OPTION_NAMES)
+        if unknown:
+            raise Misuse(f"there is no option {unknown[0]!r}; the options are {', '.join(sorted(OPTION_NAMES))}")
+        said = {name: value for name, value in options.items() if value is not None}
+        return replace(self, options={**self.options, **said})
+
+    def request(self, *, inherit: bool = False) -> TaskRequest:
+        """What the engine is asked for. `inherit` adds what the kind says, where the store may not know the kind."""
+        inherited = self.task.defaults if inherit and self.task is not None else {}
+        return TaskRequest(kind=self.kind, payload=self.payload, **{**inherited, **self.options})
+
+
+class Task(Generic[P, R_co]):
+    """A handler and its kind. Calling it calls the function, here and now; `app.submit` has a worker call it."""
+
+    def __init__(self, handler: Handler, function: Callable[..., Any]) -> None:
+        self.handler = handler
+        self.kind = handler.kind
+        self.function = function
+        functools.update_wrapper(cast(Any, self), function)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The options that every task of this kind has where its submit says nothing."""
+        said = msgspec.structs.asdict(self.handler.defaults)
+        del said["redact"]
+        return {name: value for name, value in said.items() if value is not None and value != ()}
+
+    def call(self, *args: Any, **fields: Any) -> Call[R_co]:
+        """A call with these arguments, to be submitted later. All keywords are the handler's, none are options.
+
+        Raises `Invalid` when the handler does not take such arguments.
+        """
+        if any(isinstance(value, ResultOf) for value in (*args, *fields.values())):
+            return self._call_with_results(args, fields)
+        return Call(self.kind, self.handler.bind(args, fields), task=self)
+
+    def _call_with_results(self, args: tuple[Any, ...], fields: dict[str, Any]) -> Call[R_co]:
+        names = self.handler.parameters
+        named = {**dict(zip(names, args, strict=False)), **fields}
+        if len(args) > len(names) or len(named) < len(args) + len(fields):
+            self.handler.bind(args, fields)  # It says what is wrong with them.
+        results = {name: value for name, value in named.items() if isinstance(value, ResultOf)}
+        given = {name: value for name, value in named.items() if name not in results}
+        return Call(self.kind, self.handler.bind((), given, set(results)), task=self, results=results)
+
+    def __repr__(self) -> str:
+        return f"<perdure task {self.kind!r}>"
+
+
+class AsyncTask(Task[P, R_co]):
+    """A task whose handler is a coroutine function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
+        """Call the function itself; nothing is submitted."""
+        result: Coroutine[Any, Any, R_co] = self.function(*args, **kwargs)
+        return result
+
+
+class SyncTask(Task[P, R_co]):
+    """A task whose handler is a plain function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself; nothing is submitted."""
+        result: R_co = self.function(*args, **kwargs)
+        return result
+
+
+class TaskDecorator:
+    """What `app.task(kind, ...)` gives: it makes a task of a function."""
+
+    def __init__(
+        self, register: Callable[[Callable[..., Any]], Handler], made: Callable[[Task[..., Any]], None]
+    ) -> None:
+        self._register = register
+        self._made = made
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+    def __call__(self, function: Callable[..., Any], /) -> Task[..., Any]:
+        handler = self._register(function)
+        task: Task[..., Any] = AsyncTask(handler, function) if handler.is_async else SyncTask(handler, function)
+        self._made(task)
+        return task

@@ -1,0 +1,295 @@
+"""The settings: what can be chosen without touching code, where each value comes from, and what it must be.
+
+Later sources win: defaults, then the TOML file that `PERDURE_CONFIG` names, then `PERDURE_*`, then arguments.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
+
+from perdure.domain import limits
+from perdure.domain.policy import DEFAULT_ORGANIZATION
+from perdure.errors import Invalid, Malformed
+
+PREFIX = "PERDURE_"
+CONFIG_VARIABLE = "PERDURE_CONFIG"
+"""Names the TOML file. Not a setting itself: a file cannot name itself."""
+
+DAY = 86_400.0
+
+
+class SettingRow(NamedTuple):
+    """One setting as the documentation shows it."""
+
+    name: str
+    variable: str
+    default: str
+    unit: str
+    allowed: str
+    doc: str
+
+
+class _Rule(NamedTuple):
+    doc: str
+    unit: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    empty: bool
+
+
+def _setting(
+    default: Any,
+    doc: str,
+    unit: str = "",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    empty: bool = False,
+) -> Any:
+    return field(default=default, metadata={"rule": _Rule(doc, unit, low, high, choices, empty)})
+
+
+def _seconds(us: int) -> float:
+    return us / limits.SECOND_US
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, checked. `Settings(...)` takes values as they are, `Settings.load(...)` asks all sources.
+
+    Raises `Invalid` with the setting's name in `field` when a value is out of range.
+    """
+
+    store: str = _setting("perdure.db", "The store: a path or `sqlite:///path` of a SQLite file.", "URL")
+    listen: str = _setting("127.0.0.1:7373", "Where the gateway listens. Reserved: this version has none.", "host:port")
+    organization: str = _setting(DEFAULT_ORGANIZATION, "The organization that submits and whose work is done.")
+    principal: str = _setting("app", "Who the history names as the one that acted.")
+
+    concurrency: int = _setting(20, "How many tasks a worker runs at once.", "tasks", low=1, high=1_000)
+    prefetch: int | None = _setting(
+        None,
+        "How many more tasks a worker holds ready; unset: as many as it runs, at most 10.",
+        "tasks",
+        low=0,
+        high=1_000,
+    )
+    queues: tuple[str, ...] | None = _setting(
+        None, "The queues that a worker serves; unset: `default` and those of its kinds.", "names, by comma"
+    )
+    capabilities: tuple[str, ...] = _setting((), "What a worker has that tasks may ask for.", "names, by comma")
+    build: str = _setting("", "Which build of the program a worker is; noted on each attempt.", empty=True)
+    grace: float = _setting(
+        30.0, "How long a stopping worker lets tasks go on before it hands them back.", "s", low=0, high=86_400
+    )
+    stop_grace: float = _setting(
+        10.0, "How long a handler that was told to stop may take before it is given up.", "s", low=0, high=30
+    )
+    default_timeout: float | None = _setting(
+        None,
+        "The timeout of attempts for which neither task nor kind has one; unset: none.",
+        "s",
+        low=0.001,
+        high=30 * DAY,
+    )
+    heartbeat: float = _setting(10.0, "How often a worker says that it is there.", "s", low=0.1, high=60)
+    control_interval: float = _setting(
+        0.25, "How often a worker that holds tasks asks for cancels.", "s", low=0.01, high=60
+    )
+    poll: float = _setting(
+        2.0, "How often an idle worker asks for work that nothing announced.", "s", low=0.01, high=3_600
+    )
+    report_interval: float = _setting(
+        0.2, "How long a worker gathers progress before it sends it.", "s", low=0.01, high=10
+    )
+    max_tasks: int | None = _setting(
+        None, "After so many tasks a worker drains, to be started afresh; unset: never.", "tasks", low=1, high=10**12
+    )
+
+    lease: float = _setting(
+        _seconds(limits.LEASE_DEFAULT_US),
+        "How long an attempt may act without a sign of life, where neither task nor kind says.",
+        "s",
+        low=_seconds(limits.LEASE_MIN_US),
+        high=_seconds(limits.LEASE_MAX_US),
+    )
+    execution_limit: float = _setting(
+        _seconds(limits.EXECUTION_LIMIT_DEFAULT_US),
+        "How long after its first claim a task must have ended, where neither task nor kind says.",
+        "s",
+        low=_seconds(limits.EXECUTION_LIMIT_MIN_US),
+        high=_seconds(limits.EXECUTION_LIMIT_MAX_US),
+    )
+    cancel_grace: float = _setting(
+        _seconds(limits.CANCEL_GRACE_DEFAULT_US),
+        "How long a worker has to stop what is cancelled.",
+        "s",
+        low=0,
+        high=3_600,
+    )
+    unroutable_after: float = _setting(
+        _seconds(limits.UNROUTABLE_AFTER_DEFAULT_US),
+        "How long a task may wait while workers serve its queue and none has its kind; then it fails.",
+        "s",
+        low=0,
+        high=30 * DAY,
+    )
+    worker_active: float = _setting(
+        _seconds(limits.WORKER_ACTIVE_DEFAULT_US),
+        "How long after its last sign a worker counts as alive.",
+        "s",
+        low=1,
+        high=3_600,
+    )
+    retention: float = _setting(
+        _seconds(limits.RETENTION_DEFAULT_US), "How long what has ended is kept.", "s", low=0, high=3_650 * DAY
+    )
+    payload_max_bytes: int = _setting(
+        limits.PAYLOAD_MAX_BYTES, "The largest payload taken.", "bytes", low=1, high=limits.PAYLOAD_MAX_BYTES
+    )
+    busy_timeout: float = _setting(
+        10.0, "How long to wait for another process that writes to the store.", "s", low=0.1, high=600
+    )
+
+    log_level: str = _setting(
+        "info", "The least severe log line written.", choices=("debug", "info", "warning", "error")
+    )
+    log_format: str = _setting("text", "How log lines look.", choices=("text", "json"))
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _check(each, getattr(self, each.name))
+
+    @classmethod
+    def load(
+        cls, *, environ: Mapping[str, str] | None = None, config: str | Path | None = None, **arguments: Any
+    ) -> "Settings":
+        """The settings from all sources. An argument that is `None` was not said.
+
+        `config` replaces `PERDURE_CONFIG`. Raises `Invalid` or `Malformed`, naming the setting and where it was said.
+        """
+        environ = os.environ if environ is None else environ
+        chosen: dict[str, Any] = {}
+        path = config if config is not None else environ.get(CONFIG_VARIABLE)
+        if path:
+            chosen |= _from_file(Path(path))
+        chosen |= _from_environment(environ)
+        said = {name: value for name, value in arguments.items() if value is not None}
+        chosen |= _converted(said, "an argument")
+        return cls(**chosen)
+
+    def but(self, **arguments: Any) -> "Settings":
+        """The same settings except for these. An argument that is `None` was not said."""
+        said = {name: value for name, value in arguments.items() if value is not None}
+        return replace(self, **_converted(said, "an argument"))
+
+
+def settings_table() -> list[SettingRow]:
+    """One row per setting, in their order, for docs/settings.md."""
+    return [
+        SettingRow(
+            name=each.name,
+            variable=variable(each.name),
+            default=_shown(each.default),
+            unit=_rule(each).unit,
+            allowed=_allowed(_rule(each)),
+            doc=_rule(each).doc,
+        )
+        for each in _known()
+    ]
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def _known() -> Iterator["Field[Any]"]:
+    return iter(fields(Settings))
+
+
+def _rule(each: "Field[Any]") -> _Rule:
+    rule = each.metadata["rule"]
+    assert isinstance(rule, _Rule)
+    return rule
+
+
+def _check(each: "Field[Any]", value: Any) -> None:
+    name, rule = each.name, _rule(each)
+    kind = get_type_hints(Settings)[name]
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"setting {name}: {error}", field=name) from None
+    if value is None:
+        return
+    if rule.choices and value not in rule.choices:
+        raise Invalid(f"setting {name} must be one of {', '.join(rule.choices)}, not {value!r}", field=name)
+    low, high = rule.low, rule.high
+    if low is not None and high is not None and not low <= value <= high:
+        allowed = f"{_allowed(rule)} {rule.unit}".rstrip()
+        raise Invalid(f"setting {name} must be {allowed}, not {value!r}", field=name)
+    if isinstance(value, str) and not value and not rule.empty:
+        raise Invalid(f"setting {name} must not be empty", field=name)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Invalid(
+            f"the configuration file {path} cannot be read: {error.strerror}; correct {CONFIG_VARIABLE} or the file",
+            field="config",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"the configuration file {path} is not TOML: {error}", field="config") from None
+    return _converted(document, str(path))
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    said = {each.name: environ[variable(each.name)] for each in _known() if variable(each.name) in environ}
+    return _converted(said, "the environment")
+
+
+def _converted(said: Mapping[str, Any], source: str) -> dict[str, Any]:
+    hints = get_type_hints(Settings)
+    known = [each.name for each in _known()]
+    result: dict[str, Any] = {}
+    for name, value in said.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise Invalid(f"there is no setting {name!r} (said by {source}){hint}", field=name)
+        kind = hints[name]
+        if kind in (tuple[str, ...], tuple[str, ...] | None) and isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        try:
+            result[name] = msgspec.convert(value, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise Invalid(f"setting {name} (said by {source}): {error}", field=name) from None
+    return result
+
+
+def _shown(default: Any) -> str:
+    if default is MISSING or default is None:
+        return ""
+    if isinstance(default, tuple):
+        return ",".join(default)
+    if isinstance(default, float):
+        return f"{default:g}"
+    return str(default)
+
+
+def _allowed(rule: _Rule) -> str:
+    if rule.choices:
+        return ", ".join(rule.choices)
+    if rule.low is None or rule.high is None:
+        return ""
+    return f"{rule.low:,.12g} to {rule.high:,.12g}".replace(",", "")

@@ -1,0 +1,99 @@
+"""Where everything is put together: settings choose a store, the store carries an engine, the engine feeds workers.
+
+The only module that may import from every layer below the app.
+"""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from perdure.ambient import Chance, Clock, Ids, SystemClock
+from perdure.engine.engine import Engine
+from perdure.engine.engine_settings import EngineSettings
+from perdure.errors import Misuse
+from perdure.settings import Settings
+from perdure.store.sqlite.store import SqliteStore
+from perdure.store.store import Store
+from perdure.worker.loop import Worker
+from perdure.worker.registry import Registry
+from perdure.worker.worker_settings import WorkerSettings
+
+LATER_SCHEMES = ("postgres", "postgresql", "cockroachdb", "redis", "rediss", "valkey", "http", "https")
+"""Stores and gateways that are planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One store that is open, with its engine."""
+
+    settings: Settings
+    clock: Clock
+    ids: Ids
+    store: Store
+    engine: Engine
+    known_kinds: set[str] = field(default_factory=set)
+    """Kinds that the store is known to know."""
+
+    def worker(self, registry: Registry, **options: Any) -> Worker:
+        """A worker on this engine. Options replace the settings of the same names."""
+        return Worker(
+            self.engine, registry, clock=self.clock, ids=self.ids, settings=worker_settings(self.settings, **options)
+        )
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        await self.store.close()
+
+
+async def open_system(
+    settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None, chance: Chance | None = None
+) -> System:
+    """Open what the settings name. Raises `Misuse`, one of `Unavailable` or one of `StoreUnusable`."""
+    clock = clock or SystemClock()
+    ids = ids or Ids(clock)
+    store = await SqliteStore.open(sqlite_path(settings.store), clock=clock, lock_timeout=settings.busy_timeout)
+    engine = Engine(store, clock=clock, ids=ids, chance=chance or Chance(), settings=engine_settings(settings))
+    return System(settings, clock, ids, store, engine)
+
+
+def check_store(url: str) -> None:
+    """Refuse what this version cannot open, before it is needed. Raises `Misuse`."""
+    sqlite_path(url)
+
+
+def sqlite_path(url: str) -> Path:
+    """The file of a store's URL. Raises `Misuse` for what this version cannot open, saying what it can."""
+    scheme = urlsplit(url).scheme.lower() if "://" in url else ""
+    family = scheme.partition("+")[0]
+    if family in LATER_SCHEMES:
+        raise Misuse(
+            f"a {family}:// store is not available in this version: use a SQLite file, as a path or sqlite:///path",
+            store=url,
+        )
+    if not scheme:
+        return Path(url)
+    if family != "sqlite":
+        raise Misuse(f"{url!r} names no store: use the path of a SQLite file, or sqlite:///path", store=url)
+    path = url[len(scheme) + len("://") :]
+    if not path.startswith("/") or path == "/":
+        raise Misuse(f"{url!r} names no file: write sqlite:///relative/path or sqlite:////absolute/path", store=url)
+    return Path(path[1:])
+
+
+def engine_settings(settings: Settings) -> EngineSettings:
+    """The part of the settings that the engine goes by."""
+    return EngineSettings(**{each.name: getattr(settings, each.name) for each in fields(EngineSettings)})
+
+
+def worker_settings(settings: Settings, **options: Any) -> WorkerSettings:
+    """The part of the settings that a worker goes by, except for `options`. Raises `Invalid` for an unknown one."""
+    shared = {each.name for each in fields(WorkerSettings)} & {each.name for each in fields(Settings)}
+    unknown = sorted(options.keys() - {each.name for each in fields(WorkerSettings)})
+    if unknown:
+        names = ", ".join(each.name for each in fields(WorkerSettings))
+        raise Misuse(f"a worker has no option {unknown[0]!r}; its options are {names}")
+    chosen: dict[str, Any] = {name: getattr(settings, name) for name in shared}
+    if "organizations" not in options:
+        chosen["organizations"] = (settings.organization,)
+    return WorkerSettings(**{**chosen, **options})
