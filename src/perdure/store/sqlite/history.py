@@ -83,19 +83,28 @@ class _TaskHistory:
         """The lines, in no particular order."""
         rows, standing = self._rows, self._rows.standing
         yield self._line(rows.created_us, 1, 0, Rank.SUBMITTED, "submitted", rows.principal)
+        ended: set[int] = set()
         fence = 0
         for attempt in rows.attempts:
+            if attempt.task_state in ENDED:
+                ended.add(attempt.generation)
             yield from self._queued(attempt.queued_us, attempt.generation, fence)
             yield from self._attempt(attempt)
             fence = attempt.fence
         if standing.attempt_id is None:
             yield from self._queued(standing.queued_us, standing.generation, fence)
-            yield from self._ended_waiting(standing, fence)
+            if standing.finished_us is not None:
+                actor = standing.actor or SYSTEM
+                place = standing.finished_us, standing.generation, fence
+                yield self._ended_waiting(*place, actor, standing.state, standing.reason)
         yield from self._cancel(standing, fence)
         for event in rows.events:
-            yield self._explicit(event)
+            if event.type not in ENDED:
+                yield self._explicit(event)
+            elif event.generation not in ended:
+                yield from self._earlier_end(event)
 
-    def _line(self, at_us: int, generation: int, fence: int, rank: int, type: str, actor: str, **data: Any) -> Line:
+    def _line(self, at_us: int, generation: int, fence: int, rank: int, type: str, actor: str, /, **data: Any) -> Line:
         return Line(at_us, generation, fence, rank, 0, type, actor, self._rows.initiator, data)
 
     def _queued(self, at_us: int | None, generation: int, fence: int) -> Iterator[Line]:
@@ -118,13 +127,18 @@ class _TaskHistory:
             ended = {"state": attempt.task_state, "reason": attempt.reason}
             yield self._line(attempt.ended_us, *place, Rank.ENDED, "ended", actor, **ended)
 
-    def _ended_waiting(self, standing: _Standing, fence: int) -> Iterator[Line]:
-        if standing.finished_us is not None:
-            ended = {"state": standing.state, "reason": standing.reason}
-            actor = standing.actor or SYSTEM
-            yield self._line(
-                standing.finished_us, standing.generation, fence, Rank.ENDED_WAITING, "ended", actor, **ended
-            )
+    def _ended_waiting(
+        self, at_us: int, generation: int, fence: int, actor: str, state: str, reason: str | None
+    ) -> Line:
+        """The end of a generation that no attempt ended."""
+        return self._line(at_us, generation, fence, Rank.ENDED_WAITING, "ended", actor, state=state, reason=reason)
+
+    def _earlier_end(self, event: EventRow) -> Iterator[Line]:
+        """What was kept, when the task was run again, of an end that no attempt made."""
+        data, generation = event.data or {}, event.generation
+        before = self._fence(lambda row: row.generation <= generation)
+        yield from self._queued(data.get("queued_us"), generation, before)
+        yield self._ended_waiting(event.at_us, generation, before, event.actor, event.type, data.get("reason"))
 
     def _cancel(self, standing: _Standing, fence: int) -> Iterator[Line]:
         """The ladder: requested, delivered to the handler, stopped."""

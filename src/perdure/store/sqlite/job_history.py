@@ -49,7 +49,8 @@ def _lines(job: _Job) -> Iterator[Line]:
         yield line(job.started_us, Rank.STARTED, "started", SYSTEM)
     if job.failing_since_us is not None:
         yield line(job.failing_since_us, Rank.TOLD, "failing", SYSTEM)
-    if job.cancel_us is not None:
+    told_of = {event.type for event in job.events}
+    if job.cancel_us is not None and "cancel_requested" not in told_of:
         told = {"text": job.cancel_text, "because": job.stopping}
         yield line(job.cancel_us, Rank.CANCEL_REQUESTED, "cancel_requested", job.cancel_actor or SYSTEM, **told)
     if job.finished_us is not None:

@@ -1,6 +1,6 @@
 -- All claims of a task by fence: those that have ended, then the live one.
 SELECT json_object(
-    'ended', (
+    'ended', json((
         SELECT json_group_array(json_object(
             'id', id,
             'generation', generation,
@@ -18,8 +18,8 @@ SELECT json_object(
         ) ORDER BY fence)
         FROM attempts
         WHERE attempts.n = tasks.n
-    ),
-    'live', (
+    )),
+    'live', json((
         SELECT json_object(
             'id', live.attempt_id,
             'generation', live.generation,
@@ -35,7 +35,7 @@ SELECT json_object(
         FROM live
         LEFT JOIN workers ON workers.id = live.worker
         WHERE live.n = tasks.n AND live.attempt_id IS NOT NULL
-    )
+    ))
 )
 FROM tasks
 WHERE tasks.organization = :organization AND tasks.id = :task

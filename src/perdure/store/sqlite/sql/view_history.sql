@@ -37,7 +37,7 @@ SELECT json_object(
         FROM ends
         WHERE ends.n = tasks.n
     ))),
-    'attempts', (
+    'attempts', json((
         SELECT json_group_array(json(attempt) ORDER BY fence)
         FROM (
             SELECT fence, json_object(
@@ -72,8 +72,8 @@ SELECT json_object(
             FROM live
             WHERE live.n = tasks.n AND live.attempt_id IS NOT NULL
         )
-    ),
-    'events', (
+    )),
+    'events', json((
         SELECT json_group_array(json_object(
             'e', events.e,
             'at_us', events.at_us,
@@ -85,7 +85,7 @@ SELECT json_object(
         ) ORDER BY events.e)
         FROM events INDEXED BY events_by_task
         WHERE events.n = tasks.n
-    )
+    ))
 )
 FROM tasks
 WHERE tasks.organization = :organization AND tasks.id = :task

@@ -12,7 +12,7 @@ SELECT json_object(
     'cancel_us', jobs.cancel_us,
     'cancel_actor', jobs.cancel_actor,
     'cancel_text', jobs.cancel_text,
-    'events', (
+    'events', json((
         SELECT json_group_array(json_object(
             'e', events.e,
             'task', tasks.id,
@@ -26,7 +26,7 @@ SELECT json_object(
         FROM events INDEXED BY events_by_job
         LEFT JOIN tasks ON tasks.n = events.n
         WHERE events.job = jobs.j
-    )
+    ))
 )
 FROM jobs
 WHERE jobs.organization = :organization AND jobs.id = :job

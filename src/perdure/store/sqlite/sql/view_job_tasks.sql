@@ -5,12 +5,12 @@ SELECT json_group_array(json_object(
     'kind', lanes.kind,
     'state', coalesce(live.state, ends.state),
     'reason', ends.reason,
-    'parents', (
+    'parents', json((
         SELECT json_group_array(parent.name ORDER BY parent.n)
         FROM edges INDEXED BY edges_by_child
         CROSS JOIN tasks AS parent ON parent.n = edges.parent
         WHERE edges.child = tasks.n
-    ),
+    )),
     'queued_us', coalesce(live.queued_us, attempts.queued_us, ends.queued_us),
     'leased_us', coalesce(live.leased_us, attempts.leased_us),
     'started_us', coalesce(live.started_us, attempts.started_us),

@@ -6,10 +6,10 @@ WITH filled AS MATERIALIZED (
     WHERE lanes.organization = :organization AND counts.count > 0
 )
 SELECT json_object(
-    'counts', (
+    'counts', json((
         SELECT json_group_array(json_array(queue, kind, state, tasks) ORDER BY queue, kind, state)
         FROM (SELECT queue, kind, state, sum(tasks) AS tasks FROM filled GROUP BY queue, kind, state)
-    ),
+    )),
     'workers_active', (
         SELECT count(*)
         FROM workers INDEXED BY workers_by_seen

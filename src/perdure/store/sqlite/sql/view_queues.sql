@@ -18,16 +18,16 @@ offers AS MATERIALIZED (
     )
 )
 SELECT json_object(
-    'policies', (
+    'policies', json((
         SELECT json_group_array(json_array(name, json(document)) ORDER BY name)
         FROM definitions
         WHERE organization = :organization AND type = 'queue'
-    ),
-    'counts', (
+    )),
+    'counts', json((
         SELECT json_group_array(json_array(queue, state, tasks))
         FROM (SELECT queue, state, sum(tasks) AS tasks FROM filled GROUP BY queue, state)
-    ),
-    'oldest', (
+    )),
+    'oldest', json((
         -- In a lane, those in front and those behind each wait in the order in which they were queued.
         SELECT json_group_array(json_array(queue, oldest_us))
         FROM (
@@ -49,8 +49,8 @@ SELECT json_object(
             WHERE filled.state = 'queued'
             GROUP BY filled.queue
         )
-    ),
-    'missing', (
+    )),
+    'missing', json((
         SELECT json_group_array(json_array(queue, kind) ORDER BY queue, kind)
         FROM (
             SELECT DISTINCT filled.queue, filled.kind
@@ -61,5 +61,5 @@ SELECT json_object(
                 WHERE offers.kind = filled.kind AND (offers.queue IS NULL OR offers.queue = filled.queue)
             )
         )
-    )
+    ))
 )
