@@ -13,10 +13,11 @@ from typing import Any
 
 import apsw
 
-from perdure.errors import PerdureError, invariant
+from perdure.errors import invariant
 from perdure.flush import Call, grouped, merged, share
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, DATA_FAULTS, STORE_FAULTS, translate
+from perdure.store.sqlite.forking import ForkGate
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
@@ -44,6 +45,7 @@ class Commits:
         lock: FileLock | None,
         clock: StoreClock,
         wal: WriteAheadLog,
+        gate: ForkGate,
         announce: Callable[[Topic], None],
         synchronous: str,
     ) -> None:
@@ -52,17 +54,20 @@ class Commits:
         self._lock = lock
         self._clock = clock
         self._wal = wal
+        self._gate = gate
         self._announce = announce
         self._durable = SYNCHRONOUS[synchronous]
         self._light = SYNCHRONOUS["NORMAL"] if synchronous == "FULL" else self._durable
         self._synchronous = ""
         self._connection: apsw.Connection | None = None
-        self._abandoned: list[apsw.Connection | None] = []
+        self._turn = gate.turn()
+        gate.in_child(self._begin_in_child)
 
     def adopt(self, connection: apsw.Connection) -> None:
         """Write through this connection."""
         self._connection = connection
         self._synchronous = ""
+        self._gate.admit(connection)
         self._wal.watch(connection)
 
     @property
@@ -72,60 +77,60 @@ class Commits:
 
     def connected(self) -> apsw.Connection:
         """The connection that writes, opened anew if need be."""
-        return self._connection or self._reconnect()
+        if self._connection is None:
+            self._gate.check()
+            self.adopt(self._connect())
+        return self._connection  # type: ignore[return-value]
 
-    def forget_parent(self) -> None:
-        """After a fork: leave the parent's connection alone, neither used nor closed, and take a lock of our own."""
-        self._abandoned.append(self._connection)
+    def _begin_in_child(self) -> None:
         self._connection = None
+        self._turn = self._gate.turn()
         if self._lock is not None:
             self._lock.reopen()
 
     def flush(self, calls: Sequence[Call]) -> None:
         """Run the calls and give each its answer. Raises nothing: every failure is some call's answer."""
         try:
-            self._take_turn()
-            try:
-                self._commit(grouped(calls))
-            finally:
-                self._end_turn()
+            self._in_turn(lambda: self._commit(grouped(calls)))
         except Exception as error:
             self._fail(calls, error)
 
     def after_flush(self) -> None:
-        """What is done once the answers are out: checkpoints. Its failures show again at the next commit."""
-        if not self._wal.due or self._connection is None:
+        """What is done once the answers are out: checkpoints. Their failures show again at the next commit."""
+        connection = self._connection
+        if connection is None or not self._wal.due:
             return
         try:
-            self._take_turn()
-            try:
-                self._wal.checkpoint(self._connection)
-            finally:
-                self._end_turn()
+            self._in_turn(lambda: self._wal.checkpoint(connection))
         except Exception as error:
             if isinstance(error, BROKEN):
                 self._disconnect()
 
+    def look(self, at: Callable[[apsw.Connection], None]) -> None:
+        """Use the connection for something that needs no lock, if there is one."""
+        with self._turn:
+            if self._connection is not None:
+                at(self._connection)
+
     def close(self) -> None:
         """Close the connection, under the lock because the last one to go moves the log into the file."""
-        if self._connection is None:
-            return
-        try:
-            self._take_turn()
-        except PerdureError:
-            self._disconnect()
-        else:
-            self._disconnect()
-            self._end_turn()
+        if self._connection is not None:
+            try:
+                self._in_turn(self._disconnect)
+            except Exception:
+                self._disconnect()
         if self._lock is not None:
             self._lock.close()
 
-    def _take_turn(self) -> None:
-        if self._lock is not None:
-            self._lock.acquire()
-
-    def _end_turn(self) -> None:
-        if self._lock is not None:
+    def _in_turn(self, action: Callable[[], None]) -> None:
+        if self._lock is None:
+            action()
+            return
+        self._lock.acquire()
+        try:
+            with self._turn:
+                action()
+        finally:
             self._lock.release()
 
     def _commit(self, groups: list[list[Call]]) -> None:
@@ -169,11 +174,7 @@ class Commits:
         except BaseException:
             self._roll_back(connection)
             raise
-        for group, results in zip(groups, answers, strict=True):
-            share(group, results)
-        tx.committed()
-        if tx.topics:
-            self._announce(tx.topics)
+        self._conclude(tx, groups, answers)
 
     def _apply(self, tx: Transaction, group: list[Call]) -> list[Any]:
         operation = group[0].operation
@@ -181,6 +182,20 @@ class Commits:
         results: list[Any] = operation.apply(tx, items)
         invariant(len(results) == len(items), f"{operation.name} gives one result for each item")
         return results
+
+    def _conclude(self, tx: Transaction, groups: list[list[Call]], answers: list[list[Any]]) -> None:
+        """The transaction has committed: from here on nothing may make it run again."""
+        for group, results in zip(groups, answers, strict=True):
+            share(group, results)
+        try:
+            tx.committed()
+        except Exception as error:
+            # Callers resend after an unknown outcome and are answered from what is stored.
+            for group in groups:
+                for call in group:
+                    call.error = error
+        if tx.topics:
+            self._announce(tx.topics)
 
     def _synchronize(self, connection: apsw.Connection, durable: bool) -> None:
         wanted = self._durable if durable else self._light
@@ -204,19 +219,16 @@ class Commits:
             if not call.answered:
                 call.error = translated
 
-    def _reconnect(self) -> apsw.Connection:
-        connection = self._connect()
-        self.adopt(connection)
-        return connection
-
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            try:
-                connection.close()
-            except apsw.Error:
-                # What could not be closed properly is dropped: there is nothing in it that was acknowledged.
-                connection.close(True)
+        if connection is None:
+            return
+        self._gate.dismiss(connection)
+        try:
+            connection.close()
+        except apsw.Error:
+            # What could not be closed properly is dropped: there is nothing in it that was acknowledged.
+            connection.close(True)
 
 
 def _results(half: Call) -> list[Any]:

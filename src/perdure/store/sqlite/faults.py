@@ -19,6 +19,8 @@ DATA_FAULTS: tuple[type[Exception], ...] = (
     apsw.TooBigError,
     apsw.MismatchError,
     apsw.RangeError,
+    # Values that SQL functions refuse, as malformed JSON.
+    apsw.SQLError,
     OverflowError,
     UnicodeError,
 )

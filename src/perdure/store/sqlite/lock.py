@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import os
 import threading
-import weakref
 from collections.abc import Iterator
 
 from perdure.errors import StoreBusy
@@ -20,18 +19,19 @@ class FileLock:
     def __init__(self, database: str, timeout: float) -> None:
         self._path = f"{database}-lock"
         self._timeout = timeout
-        self._open()
-        forget_in_child(self)
-
-    def _open(self) -> None:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        self._waiter: threading.Thread | None = None
-        self._granted = threading.Event()
+        self._descriptor = -1
+        self.reopen()
 
     def reopen(self) -> None:
-        """Take a handle of our own, in a forked child."""
+        """Take a handle of our own, in a forked child too: the inherited one would keep the lock held after its parent
+        has died.
+        """
         self.close()
-        self._open()
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._guard = threading.Lock()
+        self._granted = threading.Event()
+        self._in_line = False
+        self._wanted = False
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -44,30 +44,42 @@ class FileLock:
 
     def acquire(self) -> None:
         """Take the lock. Raises `StoreBusy` when it cannot be had in time."""
-        if self._waiter is None:
+        if not self._in_line:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
-                self._wait_in_line()
-        if not self._granted.wait(self._timeout):
+                pass
+        if not self._wait_in_line():
             raise StoreBusy(
                 f"{self._path} was not had within {self._timeout:g} s: another process holds it; "
                 "look for one that is stopped or stuck",
                 path=self._path,
                 timeout=self._timeout,
             )
-        self._waiter = None
 
-    def _wait_in_line(self) -> None:
-        """A blocking `flock` has no time limit, so a thread waits. What it gets too late is kept for the next."""
-        self._granted.clear()
-        self._waiter = threading.Thread(target=self._block, name="perdure-lock", daemon=True)
-        self._waiter.start()
+    def _wait_in_line(self) -> bool:
+        """A blocking `flock` has no time limit, so a thread of its own waits for it."""
+        with self._guard:
+            self._wanted = True
+            self._granted.clear()
+            if not self._in_line:
+                self._in_line = True
+                threading.Thread(target=self._block, args=(self._descriptor,), name="perdure-lock", daemon=True).start()
+        self._granted.wait(self._timeout)
+        with self._guard:
+            self._wanted = False
+            return self._granted.is_set()
 
-    def _block(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        self._granted.set()
+    def _block(self, descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with self._guard:
+            self._in_line = False
+            if self._wanted:
+                self._granted.set()
+            else:
+                # Too late: whoever wanted it has given up.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def release(self) -> None:
         """Let go of the lock."""
@@ -78,15 +90,3 @@ class FileLock:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
-
-
-def forget_in_child(lock: FileLock) -> None:
-    """Close a forked child's copy of the descriptor: it would keep the lock held after its parent has died."""
-    reference = weakref.ref(lock)
-
-    def close_copy() -> None:
-        held = reference()
-        if held is not None:
-            held.close()
-
-    os.register_at_fork(after_in_child=close_copy)

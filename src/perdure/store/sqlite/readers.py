@@ -12,6 +12,7 @@ import apsw
 from perdure.errors import Misuse
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, translate
+from perdure.store.sqlite.forking import ForkGate
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
 
@@ -59,19 +60,18 @@ def answer(connection: apsw.Connection, now_us: int, ask: Callable[[Transaction]
 class Readers:
     """Threads with a read-only connection each, made when they are first needed."""
 
-    def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: StoreClock) -> None:
+    def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: StoreClock, gate: ForkGate) -> None:
         self._path = path
         self._connect = connect
         self._clock = clock
+        self._gate = gate
         self._closed = False
-        self._abandoned: list[object] = []
         self._start()
 
     def _start(self) -> None:
         self._pid = os.getpid()
         self._questions: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._connections: list[apsw.Connection] = []
         self._waiting = 0
         self._guard = threading.Lock()
 
@@ -80,7 +80,6 @@ class Readers:
         if self._closed:
             raise Misuse("the store is closed; open it again before using it")
         if self._pid != os.getpid():
-            self._abandoned += [self._questions, self._threads, self._connections]
             self._start()
         asked = Question(question, asyncio.get_running_loop())
         with self._guard:
@@ -93,19 +92,11 @@ class Readers:
         return asked.future
 
     def _run(self) -> None:
-        questions = self._questions
+        questions, turn = self._questions, self._gate.turn()
         connection: apsw.Connection | None = None
         while (asked := questions.get()) is not None:
-            try:
-                if connection is None:
-                    connection = self._connect()
-                    self._connections.append(connection)
-                asked.answer = answer(connection, self._clock.now_us(), asked.ask)
-            except Exception as error:
-                asked.error = translate(error, self._path)
-                if isinstance(error, BROKEN) and connection is not None:
-                    connection.close(True)
-                    connection = None
+            with turn:
+                connection = self._answer(asked, connection)
             with self._guard:
                 self._waiting -= 1
             try:
@@ -115,7 +106,26 @@ class Readers:
             finally:
                 del asked
         if connection is not None:
-            connection.close()
+            with turn:
+                self._disconnect(connection)
+
+    def _answer(self, asked: Question, connection: apsw.Connection | None) -> apsw.Connection | None:
+        try:
+            if connection is None:
+                self._gate.check()
+                connection = self._connect()
+                self._gate.admit(connection)
+            asked.answer = answer(connection, self._clock.now_us(), asked.ask)
+        except Exception as error:
+            asked.error = translate(error, self._path)
+            if isinstance(error, BROKEN) and connection is not None:
+                self._disconnect(connection)
+                return None
+        return connection
+
+    def _disconnect(self, connection: apsw.Connection) -> None:
+        self._gate.dismiss(connection)
+        connection.close(True)
 
     async def close(self) -> None:
         """Answer what was asked, then end the threads. Harmless when closed already, and in a forked child."""

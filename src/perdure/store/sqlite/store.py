@@ -1,6 +1,7 @@
 """The store in one file: its parts put together, opened and closed."""
 
 import asyncio
+import os
 from typing import NamedTuple
 
 import apsw
@@ -13,6 +14,7 @@ from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
 from perdure.store.sqlite.commits import SYNCHRONOUS, Commits
 from perdure.store.sqlite.definitions import SqliteDefinitions
 from perdure.store.sqlite.faults import translate
+from perdure.store.sqlite.forking import ForkGate
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.opening import MEMORY, check_place, check_version, open_reading, open_writing
 from perdure.store.sqlite.readers import InlineReaders, Readers
@@ -58,7 +60,7 @@ class SqliteStore:
     @classmethod
     async def open(
         cls,
-        path: str,
+        path: str | os.PathLike[str],
         *,
         clock: Clock | None = None,
         inline: bool = False,
@@ -76,18 +78,19 @@ class SqliteStore:
             raise Misuse(f"synchronous is FULL, NORMAL or OFF, not {synchronous!r}", field="synchronous")
         if path == MEMORY and not inline:
             raise Misuse("a database in memory has one connection: open it with inline=True, or name a file")
+        path = os.fspath(path)
         ticking = clock or SystemClock()
         if inline:
             opened = _prepare(path, ticking, migrate, lock_timeout)
         else:
             opened = await asyncio.to_thread(_prepare, path, ticking, migrate, lock_timeout)
-        hub = Hub()
-        commits = _commits(path, opened, ticking, hub, synchronous, lock_timeout)
+        hub, gate = Hub(), ForkGate()
+        commits = _commits(path, opened, ticking, hub, gate, synchronous, lock_timeout)
         commits.adopt(opened.connection)
         if inline:
             return cls._inline(path, commits, opened, hub)
         writer = Writer(commits, ForeignChanges(hub, ticking.monotonic_us))
-        readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock)
+        readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock, gate)
         hub.on_first(writer.nudge)
         return cls(path, writer, readers, hub, CallerConnections(path, opened.clock))
 
@@ -104,13 +107,16 @@ class SqliteStore:
         await self.writer.close()
 
 
-def _commits(path: str, opened: Opened, clock: Clock, hub: Hub, synchronous: str, lock_timeout: float) -> Commits:
+def _commits(
+    path: str, opened: Opened, clock: Clock, hub: Hub, gate: ForkGate, synchronous: str, lock_timeout: float
+) -> Commits:
     return Commits(
         path,
         lambda: open_writing(path, lock_timeout),
         lock=opened.lock,
         clock=opened.clock,
         wal=WriteAheadLog(clock.monotonic_us, round(lock_timeout * 1000)),
+        gate=gate,
         announce=hub.announce,
         synchronous=synchronous,
     )

@@ -135,14 +135,16 @@ class ForeignChanges:
             return LOOK_HOT_US
         return LOOK_WARM_US if quiet_us < WARM_FOR_US else LOOK_IDLE_US
 
-    def look(self, connection: apsw.Connection | None) -> None:
-        """Look if it is time, and announce what other connections changed."""
-        if connection is None or not self._hub.watched:
-            return
+    def due(self) -> bool:
+        """Whether it is time to look."""
+        if not self._hub.watched:
+            return False
         now_us = self._monotonic_us()
-        if now_us < self._looked_us + self._pace_us(now_us):
-            return
-        self._looked_us = now_us
+        return now_us >= self._looked_us + self._pace_us(now_us)
+
+    def look(self, connection: apsw.Connection) -> None:
+        """Announce what other connections changed since the last look."""
+        self._looked_us = now_us = self._monotonic_us()
         try:
             version: Any = connection.execute(STATEMENTS["transaction_data_version"]).fetchall()[0][0]
         except apsw.Error:

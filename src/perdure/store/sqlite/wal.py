@@ -1,9 +1,9 @@
 """The write-ahead log, kept short: who moves its content into the database file, and when.
 
-Automatic checkpoints are off. The writer that holds the file lock checkpoints after it has answered: passively (waits
-for nobody) each time another 4 MB have been logged, and from 64 MB on it also cuts the file, once no reader is in its
-way. A reader that stays keeps everything logged after it began: SQLite cannot let go of that, so the log grows by what is
-written meanwhile and shrinks within a second of the next write after the reader has gone.
+Automatic checkpoints are off. The writer checkpoints under the file lock after it has answered: passively (waits for
+nobody) each time another 4 MB have been logged, and from 64 MB on it also cuts the file, once no reader is in its way.
+A reader that stays keeps everything logged after it began: SQLite cannot let go of that, so the log grows by what is
+written meanwhile, and shrinks at the next write after the reader has gone.
 """
 
 from collections.abc import Callable

@@ -56,7 +56,6 @@ class Writer:
     def __init__(self, commits: Commits, foreign: ForeignChanges) -> None:
         self._commits = commits
         self._foreign = foreign
-        self._abandoned: list[object] = []
         self._start()
 
     def _start(self) -> None:
@@ -87,9 +86,7 @@ class Writer:
                 self._thread.start()
 
     def _forget_parent(self) -> None:
-        """After a fork: the parent's thread is not here, and its connection must neither be used nor closed here."""
-        self._abandoned += [self._backlog, self._thread]
-        self._commits.forget_parent()
+        """After a fork: the parent's thread and its callers are not here."""
         closed = self._backlog.closed
         self._start()
         if closed:
@@ -106,7 +103,8 @@ class Writer:
                 commits.after_flush()
             elif backlog.closed:
                 break
-            foreign.look(commits.connection)
+            if foreign.due():
+                commits.look(foreign.look)
         commits.close()
         for loop, future in self._ended:
             _end(loop, future)

@@ -1,0 +1,102 @@
+"""Forks of the process: what a child inherits of an open SQLite would corrupt the file, so it is put away first.
+
+Locks of POSIX are not inherited, but SQLite's memory of them is: a connection that a child opens beside inherited ones
+believes that it holds locks which the kernel never gave it. So no fork happens while one of our threads is inside of
+SQLite (a mutex would stay locked in the child for ever), and the child closes the inherited connections before it does
+anything else; that touches no lock of the parent. Then it opens its own.
+"""
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable
+
+import apsw
+
+from perdure.errors import UnsafeStore
+
+FORK_WAIT_SECONDS = 5.0
+"""How long a fork waits for a transaction under way."""
+
+
+class ForkGate:
+    """All connections of one store in this process, and the threads that use them."""
+
+    def __init__(self) -> None:
+        self._turns: list[threading.Lock] = []
+        self._held: list[threading.Lock] = []
+        self._connections: list[apsw.Connection] = []
+        self._in_child: list[Callable[[], None]] = []
+        self._doubtful = False
+        _register(self)
+
+    def turn(self) -> threading.Lock:
+        """A lock that one thread holds whenever it is inside of SQLite."""
+        turn = threading.Lock()
+        self._turns.append(turn)
+        return turn
+
+    def admit(self, connection: apsw.Connection) -> None:
+        """Close this connection in children."""
+        self._connections.append(connection)
+
+    def dismiss(self, connection: apsw.Connection) -> None:
+        """The connection is closed."""
+        with contextlib.suppress(ValueError):
+            self._connections.remove(connection)
+
+    def in_child(self, action: Callable[[], None]) -> None:
+        """Do this in children, once the inherited connections are closed."""
+        self._in_child.append(action)
+
+    def check(self) -> None:
+        """Raise `UnsafeStore` in a child that was forked in the middle of a transaction."""
+        if self._doubtful:
+            raise UnsafeStore(
+                "this process was forked while its parent was in the middle of a transaction: "
+                "start it again, by `spawn` or `forkserver` rather than `fork`"
+            )
+
+    def before(self) -> None:
+        """Wait until no thread is inside of SQLite, and keep them out."""
+        for turn in self._turns:
+            if turn.acquire(timeout=FORK_WAIT_SECONDS):
+                self._held.append(turn)
+
+    def after_in_parent(self) -> None:
+        """Let the threads go on."""
+        while self._held:
+            self._held.pop().release()
+
+    def after_in_child(self) -> None:
+        """Put away what was inherited."""
+        self._doubtful = self._doubtful or len(self._held) < len(self._turns)
+        self._held.clear()
+        self._turns.clear()
+        if not self._doubtful:
+            for connection in self._connections:
+                # The last one to go would move the log into the file; that is the parent's business.
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.close(True)
+            self._connections.clear()
+        for action in self._in_child:
+            action()
+
+
+def _register(gate: ForkGate) -> None:
+    reference = weakref.ref(gate)
+
+    def before() -> None:
+        if (found := reference()) is not None:
+            found.before()
+
+    def after_in_parent() -> None:
+        if (found := reference()) is not None:
+            found.after_in_parent()
+
+    def after_in_child() -> None:
+        if (found := reference()) is not None:
+            found.after_in_child()
+
+    os.register_at_fork(before=before, after_in_parent=after_in_parent, after_in_child=after_in_child)
