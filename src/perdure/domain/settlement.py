@@ -61,6 +61,8 @@ class AttemptFacts(NamedTuple):
     """The instant of the TTL; `None` when there is none any more."""
     dead_letters: bool
     receipt: Receipt | None
+    retry: str | None = None
+    """The task's retry policy as JSON; `None` for the default of `Retry`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,8 @@ class Settlement:
         """The attempt is gone, its effects are committed: the receipt is the result."""
         state = TaskState.PARTIALLY_SUCCEEDED if receipt.partly else TaskState.SUCCEEDED
         reason = Reason.ITEMS_FAILED if receipt.partly else Reason.OK
+        if event == Event.SUCCEED and receipt.partly:
+            event = Event.SUCCEED_PARTLY
         return cls(event, state, AttemptState.SUCCEEDED, reason, result=receipt.result, summary=receipt.summary)
 
     @classmethod
@@ -355,10 +359,10 @@ def settle_loss(facts: AttemptFacts, retry: Retry, spread: float, charged: bool)
 
 def settle_overdue(facts: AttemptFacts, timed_out: bool, retry: Retry, spread: float) -> Settlement:
     """The settlement of an attempt that still renews past its deadline, or past its timeout and grace."""
+    if facts.state == TaskState.CANCELLING:
+        return settle_cancel_overdue(facts)
     if facts.receipt is not None:
         return Settlement.by_receipt(facts.receipt, Event.SUCCEED)
-    if facts.state == TaskState.CANCELLING:
-        return Settlement.cancel_overdue()
     if facts.now_us >= facts.deadline_us or not timed_out:
         error = Failure("DeadlinePassed", "the execution deadline passed while the handler ran")
         return Settlement.failed(error, Reason.DEADLINE, facts.dead_letters)
@@ -376,7 +380,8 @@ def settle_cancel_overdue(facts: AttemptFacts) -> Settlement:
 def settle_revoked(facts: AttemptFacts) -> Settlement:
     """The settlement of an attempt whose worker was revoked with its tasks to be run elsewhere."""
     if facts.receipt is not None:
-        return Settlement.by_receipt(facts.receipt, Event.SUCCEED)
+        event = Event.LOSE if facts.state == TaskState.CANCELLING else Event.SUCCEED
+        return Settlement.by_receipt(facts.receipt, event)
     if facts.state == TaskState.CANCELLING:
         return Settlement.cancelled_by_loss()
     return Settlement.revoked_and_queued()

@@ -51,6 +51,7 @@ CREATE TABLE jobs (
     CHECK (open + succeeded + partial + failed + excused + cancelled = total)
 ) STRICT;
 CREATE INDEX jobs_by_state ON jobs (organization, state, j);
+CREATE INDEX jobs_finished ON jobs (finished_us) WHERE finished_us IS NOT NULL;
 CREATE INDEX jobs_stopping ON jobs (j) WHERE stopping IS NOT NULL AND open > 0;
 
 CREATE TABLE tasks (
@@ -175,10 +176,13 @@ CREATE TABLE ends (
     cancel_reason TEXT,
     cancel_text TEXT,
     cancel_note TEXT,
+    cancel_delivered_us INTEGER,
+    -- Since when it was queued, where it ended without an attempt.
+    queued_us INTEGER,
     discarded_us INTEGER
 ) STRICT;
 CREATE INDEX ends_by_state ON ends (organization, state, finished_us, n);
-CREATE INDEX ends_by_time ON ends (finished_us, n);
+CREATE INDEX ends_alone ON ends (finished_us, n) WHERE job IS NULL;
 
 -- One row per claim that has ended; the live one is in live.
 CREATE TABLE attempts (
@@ -314,7 +318,11 @@ CREATE TABLE definitions (
     actor TEXT NOT NULL,
     updated_us INTEGER NOT NULL,
     PRIMARY KEY (organization, type, name)
-) STRICT, WITHOUT ROWID;
+) STRICT;
+CREATE INDEX definitions_with_depth ON definitions (organization, type, name)
+    WHERE type IN ('queue', 'organization') AND document ->> '$.depth' IS NOT NULL;
+CREATE INDEX definitions_paused ON definitions (organization, type, name)
+    WHERE type IN ('queue', 'organization') AND document ->> '$.paused';
 
 CREATE TABLE workers (
     id TEXT PRIMARY KEY,

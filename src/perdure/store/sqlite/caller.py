@@ -1,0 +1,43 @@
+"""Writing inside a transaction of the caller's own, on its thread, through its connection."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from perdure.domain.attempt import Hold
+from perdure.domain.settlement import Receipt
+from perdure.domain.task import Task
+from perdure.errors import PerdureError
+from perdure.store.ledger import Submitted
+from perdure.store.sqlite.bodies import text_of
+from perdure.store.sqlite.caller_connection import CallerConnections
+from perdure.store.sqlite.lanes import Lanes
+from perdure.store.sqlite.renewing import lease_lost
+from perdure.store.sqlite.submission import submit
+
+
+class SqliteCaller:
+    """Meets `store.caller.CallerTransactions`."""
+
+    def __init__(self, callers: CallerConnections) -> None:
+        self._within = callers.within
+
+    def submit(self, connection: Any, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
+        """Store tasks that exist exactly if the caller's transaction commits."""
+        return submit(self._within(connection), tasks, Lanes(), pending=True)
+
+    def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
+        """Write the receipt of a live attempt."""
+        written = self._within(connection).value(
+            "receipt_insert",
+            organization=hold.organization,
+            task=hold.task_id,
+            attempt=hold.attempt_id,
+            token=hold.token,
+            partly=int(receipt.partly),
+            result=text_of(receipt.result),
+            encoding=receipt.result.encoding,
+            summary=receipt.summary,
+            digest="",
+        )
+        if written is None:
+            raise lease_lost(hold)

@@ -1,0 +1,63 @@
+"""Lanes: the numbers of (organization, queue, kind, capability set, priority), and what a number stands for."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.domain.task import Task
+from perdure.store.sqlite.transaction import Transaction, batch
+
+
+class Lane(NamedTuple):
+    """What a claim chooses."""
+
+    organization: str
+    queue: str
+    kind: str
+    capabilities: tuple[str, ...]
+    priority: int
+
+
+def lane_of(task: Task) -> Lane:
+    """The lane that a task belongs to."""
+    return Lane(task.organization, task.queue, task.kind, task.capabilities, task.priority)
+
+
+class Lanes:
+    """Lanes are never changed or removed, so what is known once is known for good (after the commit that made it)."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Lane, int] = {}
+        self._lanes: dict[int, Lane] = {}
+
+    def numbers(self, tx: Transaction, wanted: Iterable[Lane]) -> dict[Lane, int]:
+        """The numbers of lanes; those that are not there yet are made."""
+        lanes = set(wanted)
+        known = {lane: number for lane in lanes if (number := self._numbers.get(lane)) is not None}
+        missing = sorted(lanes - known.keys())
+        if missing:
+            known |= self._find(tx, missing)
+        return known
+
+    def _find(self, tx: Transaction, missing: list[Lane]) -> dict[Lane, int]:
+        rows = batch([(*lane[:3], msgspec.json.encode(lane.capabilities).decode(), lane.priority) for lane in missing])
+        tx.run("lane_add", batch=rows)
+        found = dict(zip(missing, tx.document("lane_find", batch=rows), strict=True))
+        tx.after_commit(lambda: self._remember(found))
+        return found
+
+    def _remember(self, found: dict[Lane, int]) -> None:
+        self._numbers.update(found)
+        self._lanes.update({number: lane for lane, number in found.items()})
+
+    def describe(self, tx: Transaction, numbers: Iterable[int]) -> dict[int, Lane]:
+        """What lanes of these numbers stand for."""
+        wanted = list(numbers)
+        unknown = [number for number in wanted if number not in self._lanes]
+        if unknown:
+            for number, organization, queue, kind, capabilities, priority in tx.document(
+                "lane_describe", batch=batch(unknown)
+            ):
+                self._lanes[number] = Lane(organization, queue, kind, tuple(capabilities), priority)
+        return {number: self._lanes[number] for number in wanted}

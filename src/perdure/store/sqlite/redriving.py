@@ -1,0 +1,114 @@
+"""Running ended tasks again, and being done with dead letters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from perdure.domain.states import TaskState
+from perdure.errors import Conflict, NotFound, PerdureError, Redacted
+from perdure.store.ledger import Redrive
+from perdure.store.sqlite.bodies import text_of
+from perdure.store.sqlite.counting import PENDING, count_moves
+from perdure.store.sqlite.ending import settle_touched
+from perdure.store.sqlite.retaining import remove_tasks
+from perdure.store.sqlite.transaction import Transaction, batch
+
+_REDRIVABLE = (TaskState.FAILED, TaskState.DEAD_LETTERED)
+
+
+def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | PerdureError]:
+    """Run failed tasks again, and revive what was cancelled because of them."""
+    looked = tx.document("redrive_look", batch=batch([(each.organization, each.task_id) for each in redrives]))
+    answers: list[TaskState | PerdureError] = []
+    chosen: dict[int, tuple[Redrive, list[Any]]] = {}
+    for each, row in zip(redrives, looked, strict=True):
+        refusal = _refuse(each, row) if row[0] not in chosen else _conflict(each, "being redriven")
+        if refusal is None:
+            chosen[row[0]] = (each, row)
+        answers.append(refusal or TaskState.PENDING)
+    if chosen:
+        _run_again(tx, chosen)
+        states = tx.document("task_states", batch=batch([(each.organization, each.task_id) for each in redrives]))
+        answers = [
+            answer if isinstance(answer, PerdureError) else TaskState(state)
+            for answer, state in zip(answers, states, strict=True)
+        ]
+    return answers
+
+
+def _refuse(each: Redrive, row: list[Any]) -> PerdureError | None:
+    n, state, redacted = row[:3]
+    if n is None:
+        return NotFound(f"there is no task {each.task_id}", what="task", id=each.task_id)
+    if state not in _REDRIVABLE:
+        return _conflict(each, state)
+    if redacted and each.payload is None:
+        return Redacted(
+            f"the payload of task {each.task_id} was removed: give a new one to run it again", task_id=each.task_id
+        )
+    return None
+
+
+def _conflict(each: Redrive, state: str) -> Conflict:
+    return Conflict(
+        f"task {each.task_id} is {state}: only failed and dead-lettered tasks can be redriven",
+        task_id=each.task_id,
+        state=state,
+    )
+
+
+def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) -> None:
+    redriven = sorted(chosen)
+    fallen = tx.document("redrive_descendants", batch=batch(redriven))
+    moves = [(row[3], str(row[1]), PENDING, 1) for _, row in chosen.values()]
+    moves += [(lane, state, PENDING, 1) for _, lane, state in fallen]
+    everything = batch(redriven + [n for n, _, _ in fallen])
+    for each, row in chosen.values():
+        if each.payload is not None:
+            tx.run("redrive_payload", n=row[0], payload=text_of(each.payload), encoding=each.payload.encoding)
+    tx.run("redrive_remember", batch=everything)
+    tx.run("redrive_untally", batch=everything)
+    tx.run("redrive_live", batch=everything)
+    tx.run("redrive_remove", batch=everything)
+    tx.run("redrive_unfrontier", batch=everything)
+    count_moves(tx, moves)
+    _remember(tx, chosen, [n for n, _, _ in fallen])
+    _wait_again(tx, redriven + [n for n, _, _ in fallen])
+
+
+def _wait_again(tx: Transaction, numbers: list[int]) -> None:
+    """Count parents anew, also for those that still wait for one of these, and let go what waits for nothing."""
+    waiting = tx.document("redrive_children", batch=batch(numbers))
+    tx.run("waits_recount", batch=batch(sorted({*numbers, *waiting})))
+    tx.run("touched_stage", batch=batch(numbers))
+    settle_touched(tx)
+
+
+def _remember(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]], fallen: list[int]) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for n, (each, row) in chosen.items():
+        data = batch({"edited": each.payload is not None, "from": row[1]})
+        rows.append((each.organization, n, None, row[5] + 1, "redriven", each.actor, row[6], data))
+    if fallen:
+        each, row = next(iter(chosen.values()))
+        rows += [(each.organization, n, None, row[5] + 1, "revived", each.actor, row[6], None) for n in fallen]
+    tx.run("event_insert", batch=batch(rows))
+
+
+def discard(tx: Transaction, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
+    """Mark dead letters as done with."""
+    letters = tx.document("dead_letter_look", organization=organization, batch=batch(task_ids))
+    fresh = {row[0]: row for row in letters if row[0] is not None and not row[1]}
+    if fresh:
+        tx.run("discard_mark", batch=batch(sorted(fresh)))
+        rows = [(organization, n, None, row[3], "discarded", actor, row[4], None) for n, row in fresh.items()]
+        tx.run("event_insert", batch=batch(rows))
+    return [row[0] is not None for row in letters]
+
+
+def purge(tx: Transaction, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
+    """Remove dead letters whose jobs are not open."""
+    letters = tx.document("dead_letter_look", organization=organization, batch=batch(task_ids))
+    going = {row[0] for row in letters if row[0] is not None and not row[2]}
+    if going:
+        remove_tasks(tx, sorted(going))
+    return [row[0] in going for row in letters]

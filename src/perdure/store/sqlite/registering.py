@@ -1,0 +1,43 @@
+"""Workers: what they say of themselves, and what operators want of them."""
+
+from perdure.errors import NotFound
+from perdure.store.ledger import WorkerInfo, WorkerOrder
+from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.wakeups import Topic
+
+
+def register(tx: Transaction, worker: WorkerInfo) -> WorkerOrder:
+    """Keep a worker's account of itself."""
+    ordered = tx.value(
+        "worker_register",
+        id=worker.id,
+        name=worker.name,
+        host=worker.host,
+        pid=worker.pid,
+        version=worker.version,
+        build=worker.build,
+        kinds=batch(worker.kinds),
+        queues=batch(worker.queues),
+        organizations=batch(worker.organizations),
+        capabilities=batch(worker.capabilities),
+        capacity=worker.capacity,
+    )
+    return WorkerOrder(ordered)
+
+
+def heartbeat(tx: Transaction, worker_id: str, capacity: int) -> WorkerOrder:
+    """Note that a worker is there."""
+    ordered = tx.value("worker_seen", id=worker_id, capacity=capacity)
+    return WorkerOrder.REVOKE if ordered is None else WorkerOrder(ordered)
+
+
+def leave(tx: Transaction, worker_id: str) -> None:
+    """Note that a worker is gone for good."""
+    tx.run("worker_leave", id=worker_id)
+
+
+def order(tx: Transaction, worker_id: str, ordered: WorkerOrder) -> None:
+    """Keep an operator's order to a worker."""
+    if tx.value("worker_order", id=worker_id, ordered=ordered) is None:
+        raise NotFound(f"there is no worker {worker_id}", what="worker", id=worker_id)
+    tx.announce(Topic.CONTROL | Topic.READY)

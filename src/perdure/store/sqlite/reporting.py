@@ -1,0 +1,129 @@
+"""Reports of running handlers: progress, phases, checkpoints and parts of results."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from perdure.domain import limits
+from perdure.domain.attempt import Part, Report
+from perdure.errors import Conflict, Invalid, PerdureError
+from perdure.store.ledger import Reported
+from perdure.store.sqlite.counting import CANCELLING, LEASED, RUNNING, count_moves
+from perdure.store.sqlite.renewing import lease_lost
+from perdure.store.sqlite.transaction import Transaction, batch
+
+Answer = Reported | PerdureError
+
+
+class _Standing(NamedTuple):
+    n: int
+    lane: int
+    state: str
+    cancel_us: int | None
+    generation: int
+
+
+def report(tx: Transaction, reports: Sequence[Report]) -> list[Answer]:
+    """Store what live attempts report."""
+    document = batch([each.hold for each in reports])
+    standings = {
+        place: _Standing(n, lane, state, cancel_us, generation)
+        for place, n, lane, state, _, cancel_us, generation in tx.document("hold_standing", batch=document)
+    }
+    answers: list[Answer] = []
+    accepted: list[tuple[_Standing, Report]] = []
+    for place, each in enumerate(reports):
+        standing = standings.get(place)
+        answer = _answer(tx, standing, each)
+        answers.append(answer)
+        if standing is not None and isinstance(answer, Reported):
+            accepted.append((standing, each))
+    if accepted:
+        _write(tx, accepted)
+    return answers
+
+
+def _answer(tx: Transaction, standing: _Standing | None, report: Report) -> Answer:
+    if standing is None:
+        return lease_lost(report.hold)
+    if standing.state == CANCELLING:
+        return Conflict(
+            f"task {report.hold.task_id} is being cancelled: stop, reports are not taken any more",
+            task_id=report.hold.task_id,
+            cancel_us=standing.cancel_us,
+        )
+    if report.part is not None:
+        return _take_part(tx, standing.n, report.hold.attempt_id, report.part)
+    return Reported(False, None)
+
+
+def _take_part(tx: Transaction, n: int, attempt: str, part: Part) -> Answer:
+    highest, final, same_key = tx.document("part_known", n=n, attempt=attempt, key=part.key, named=int(part.named))
+    if same_key is not None:
+        if same_key[0] == part.sha256:
+            return Reported(True, None)
+        return Conflict(
+            f"part {part.key!r} is stored with another checksum: use another key for other content",
+            key=part.key,
+            sha256=same_key[0],
+        )
+    expected = (highest or 0) + 1
+    if final:
+        return Conflict("the final part is stored already: nothing may follow it", sequence=highest)
+    if part.sequence != expected:
+        return Conflict(
+            f"part {part.sequence} was sent where part {expected} is next: parts count from 1 without gaps",
+            sequence=part.sequence,
+            expected=expected,
+        )
+    if part.sequence > limits.PARTS_MAX:
+        return Invalid(f"a result has at most {limits.PARTS_MAX} parts", field="sequence")
+    tx.run(
+        "part_insert",
+        n=n,
+        attempt=attempt,
+        sequence=part.sequence,
+        key=part.key,
+        named=int(part.named),
+        sha256=part.sha256,
+        final=int(part.final),
+        data=part.data.data,
+        encoding=part.data.encoding,
+    )
+    return Reported(False, None)
+
+
+def _write(tx: Transaction, accepted: list[tuple[_Standing, Report]]) -> None:
+    starting = {standing.n: standing for standing, _ in accepted if standing.state == LEASED}
+    if starting:
+        tx.run("start", batch=batch(sorted(starting)))
+        count_moves(tx, [(standing.lane, LEASED, RUNNING, 1) for standing in starting.values()])
+    progress = [
+        (standing.n, report.phase, *(report.progress or (None, None, None, None)))
+        for standing, report in accepted
+        if report.progress is not None or report.phase is not None
+    ]
+    if progress:
+        tx.run("progress_write", batch=batch(progress))
+    checkpoints = [
+        (standing.n, standing.generation, report.checkpoint)
+        for standing, report in accepted
+        if report.checkpoint is not None
+    ]
+    if checkpoints:
+        tx.run("checkpoint_write", batch=batch(checkpoints))
+    phases = [
+        (
+            report.hold.organization,
+            standing.n,
+            None,
+            standing.generation,
+            "phase",
+            "worker",
+            None,
+            batch({"phase": report.phase, "attempt": report.hold.attempt_id}),
+        )
+        for standing, report in accepted
+        if report.phase is not None
+    ]
+    if phases:
+        tx.run("event_insert", batch=batch(phases))

@@ -1,0 +1,142 @@
+"""Ending attempts: the one way in which any attempt ends, whoever ends it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from perdure.domain import limits
+from perdure.domain.attempt import Hold
+from perdure.domain.settlement import AttemptFacts, Receipt
+from perdure.domain.states import ENDED, TaskState
+from perdure.store.ledger import Doubtful, Guard, SettleAnswer, Settled, Settling
+from perdure.store.sqlite.bodies import from_columns, text_of
+from perdure.store.sqlite.counting import count_moves, count_totals
+from perdure.store.sqlite.ending import follow_ends
+from perdure.store.sqlite.line import places
+from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.wakeups import Topic
+
+_LOST = Settled(SettleAnswer.LEASE_LOST, None)
+
+
+def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
+    """End attempts whose guard holds; answer repeats as they were answered first."""
+    document = batch([_row(each) for each in settlings])
+    tx.run("settle_stage", batch=document, timeout_grace=limits.TIMEOUT_GRACE_US)
+    tx.run("settle_stage_cancelling", batch=document)
+    summary = tx.document("settle_summary")
+    answers: list[Settled] = [_LOST] * len(settlings)
+    for place, state in summary["items"]:
+        answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
+    if summary["items"]:
+        _apply(tx, summary)
+    if len(summary["items"]) < len(settlings):
+        _answer_unstaged(tx, settlings, answers)
+    return answers
+
+
+def _row(each: Settling) -> tuple[Any, ...]:
+    """The columns in the order in which the staging statements read them."""
+    settlement = each.settlement
+    result, error = settlement.result, settlement.error
+    return (
+        *each.hold,
+        each.guard,
+        settlement.event,
+        settlement.state,
+        settlement.state in ENDED,
+        settlement.attempt,
+        settlement.reason,
+        settlement.charge,
+        settlement.delay_us,
+        settlement.clears_ttl,
+        None if result is None else text_of(result),
+        None if result is None else result.encoding,
+        None if error is None else msgspec.json.encode(error).decode(),
+        settlement.summary,
+        each.digest,
+    )
+
+
+def _apply(tx: Transaction, summary: dict[str, Any]) -> None:
+    attempts = len(summary["items"])
+    returning = summary["returning"]
+    tx.run("attempt_insert")
+    if returning < attempts:
+        tx.run("settle_end")
+        tx.run("settle_remove")
+        tx.announce(Topic.ENDED)
+    if returning:
+        tx.run("settle_return", front=places(tx, summary["queued"], front=True) if summary["queued"] else 0)
+        tx.announce(Topic.READY)
+    if summary["jobs"]:
+        tx.run("settle_ended")
+    tx.run("settling_clear")
+    count_moves(tx, summary["moves"])
+    count_totals(tx, attempts=attempts, results=summary["results"])
+    if summary["jobs"]:
+        follow_ends(tx)
+
+
+def _answer_unstaged(tx: Transaction, settlings: Sequence[Settling], answers: list[Settled]) -> None:
+    """Tell repeats from strangers, and remember that a result came too late."""
+    places_left = [place for place, answer in enumerate(answers) if answer is _LOST]
+    asked = batch([_row(settlings[place]) for place in places_left])
+    late = []
+    seen = set()
+    for key, state, same, n, generation, known, initiator in tx.document("settle_repeated", batch=asked):
+        place = places_left[key]
+        each = settlings[place]
+        if same:
+            answers[place] = Settled(SettleAnswer.REPLAYED, TaskState(state))
+        elif each.guard == Guard.HOLDER and each.settlement.result is not None and not known and n not in seen:
+            seen.add(n)
+            late.append(_late_result(each, n, generation, initiator))
+    if late:
+        tx.run("event_insert", batch=batch(late))
+
+
+def _late_result(each: Settling, n: int, generation: int, initiator: str) -> tuple[Any, ...]:
+    result = each.settlement.result
+    data = {"attempt": each.hold.attempt_id, "bytes": len(result.data) if result is not None else 0}
+    return (each.hold.organization, n, None, generation, "late_result", "worker", initiator, batch(data))
+
+
+def facts(tx: Transaction, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
+    """What the ends of live attempts are decided by."""
+    answers: list[AttemptFacts | None] = [None] * len(holds)
+    for place, *row in tx.document("attempt_facts", batch=batch(holds)):
+        answers[place] = _facts_of(row)
+    return answers
+
+
+def _facts_of(row: list[Any]) -> AttemptFacts:
+    attempt_id, partly, text, encoding, summary = row[12:17]
+    result = from_columns(text, encoding)
+    return AttemptFacts(
+        now_us=row[0],
+        state=TaskState(row[1]),
+        failures=row[2],
+        losses=row[3],
+        snoozes=row[4],
+        hand_backs=row[5],
+        max_attempts=row[6],
+        max_losses=row[7],
+        on_loss=row[8],
+        deadline_us=row[9],
+        expires_us=row[10],
+        dead_letters=bool(row[11]),
+        receipt=None if result is None else Receipt(attempt_id, bool(partly), result, summary),
+    )
+
+
+def find_doubtful(tx: Transaction, count: int) -> list[Doubtful]:
+    """Live attempts that a duty may have to end, with what it decides by."""
+    found = tx.document("doubtful_find", count=count, timeout_grace=limits.TIMEOUT_GRACE_US)
+    holds = [Hold(organization, task, attempt, "") for organization, task, attempt, _, _ in found]
+    return [
+        Doubtful(hold, Guard(guard), known, retry)
+        for hold, (_, _, _, guard, retry), known in zip(holds, found, facts(tx, holds), strict=True)
+        if known is not None
+    ]

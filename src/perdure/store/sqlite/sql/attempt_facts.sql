@@ -1,0 +1,16 @@
+-- What the ends of live attempts are decided by: place in the batch, then the facts.
+SELECT json_group_array(json_array(
+    asked.key, :now, live.state, live.failures, live.losses, live.snoozes, live.hand_backs,
+    tasks.max_attempts, tasks.max_losses, tasks.on_loss, live.deadline_us, live.expires_us,
+    coalesce(queue.document ->> '$.dead_letters', 1),
+    receipts.attempt_id, receipts.partly,
+    CASE receipts.encoding WHEN 'json' THEN CAST(receipts.result AS TEXT) ELSE hex(receipts.result) END,
+    receipts.encoding, receipts.summary
+))
+FROM json_each(:batch) AS asked
+CROSS JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+CROSS JOIN live ON live.n = tasks.n AND live.attempt_id = asked.value ->> 2
+CROSS JOIN lanes ON lanes.lane = live.lane
+LEFT JOIN definitions AS queue
+    ON queue.organization = lanes.organization AND queue.type = 'queue' AND queue.name = lanes.queue
+LEFT JOIN receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id

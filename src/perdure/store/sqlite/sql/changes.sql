@@ -1,0 +1,2 @@
+-- How many rows the last writing statement changed.
+SELECT changes()

@@ -1,0 +1,14 @@
+-- Children whose rule is met now join their lane, or wait for their time only.
+INSERT INTO joining (n, lane, from_state)
+SELECT live.n, live.lane, live.state
+FROM touched
+CROSS JOIN live ON live.n = touched.child
+CROSS JOIN tasks ON tasks.n = live.n
+WHERE live.state = 'pending'
+AND CASE tasks.rule
+    WHEN 'all_succeeded' THEN live.waits = 0 AND live.bad = live.excused
+    WHEN 'all_done' THEN live.waits = 0
+    WHEN 'any_succeeded' THEN live.good > 0
+    WHEN 'any_failed' THEN live.bad > 0
+END
+ORDER BY live.n

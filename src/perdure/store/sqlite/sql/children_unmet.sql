@@ -1,0 +1,14 @@
+-- Children whose rule can never be met any more end.
+INSERT OR IGNORE INTO ending (n, lane, job, from_state, state, reason, actor)
+SELECT
+    live.n, live.lane, live.job, live.state, 'cancelled',
+    iif(tasks.rule = 'all_succeeded', 'upstream_failed', 'trigger_unmet'), 'system'
+FROM touched
+CROSS JOIN live ON live.n = touched.child
+CROSS JOIN tasks ON tasks.n = live.n
+WHERE live.state = 'pending'
+AND CASE tasks.rule
+    WHEN 'all_succeeded' THEN live.bad > live.excused
+    WHEN 'any_succeeded' THEN live.waits = 0 AND live.good = 0
+    WHEN 'any_failed' THEN live.waits = 0 AND live.bad = 0
+END

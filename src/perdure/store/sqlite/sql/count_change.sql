@@ -1,0 +1,5 @@
+-- Change counters.
+UPDATE counts
+SET count = count + (change.value ->> 2)
+FROM json_each(:batch) AS change
+WHERE counts.lane = change.value ->> 0 AND counts.state = change.value ->> 1

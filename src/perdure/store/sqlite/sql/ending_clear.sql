@@ -1,0 +1,2 @@
+-- Empty the working table.
+DELETE FROM ending

@@ -1,0 +1,10 @@
+-- How the attempts of a batch stand, where they are live: place in the batch, task number, lane, state, rest of lease and of the time to stop.
+SELECT json_group_array(json_array(
+    asked.key, live.n, live.lane, live.state, live.lease_ends_us - :now, live.cancel_ends_us - :now, live.generation
+))
+FROM json_each(:batch) AS asked
+CROSS JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+CROSS JOIN live ON live.n = tasks.n
+WHERE live.attempt_id = asked.value ->> 2 AND live.token = asked.value ->> 3
+AND live.lease_ends_us > :now AND live.deadline_us > :now
+AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')

@@ -1,0 +1,2 @@
+-- The highest number of a job so far.
+SELECT coalesce(max(j), 0) FROM jobs

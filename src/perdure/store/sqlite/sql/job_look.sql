@@ -1,0 +1,4 @@
+-- How a job stands.
+SELECT json_array(j, state, open, stopping, initiator)
+FROM jobs
+WHERE organization = :organization AND id = :id

@@ -1,0 +1,12 @@
+-- Stage waiting tasks whose execution deadline has passed.
+INSERT OR IGNORE INTO ending (n, lane, job, from_state, state, reason, actor)
+SELECT
+    live.n, live.lane, live.job, live.state, iif(coalesce(queue.document ->> '$.dead_letters', 1), 'dead_lettered', 'failed'),
+    'deadline', 'system'
+FROM live INDEXED BY live_deadline
+CROSS JOIN lanes ON lanes.lane = live.lane
+LEFT JOIN definitions AS queue
+    ON queue.organization = lanes.organization AND queue.type = 'queue' AND queue.name = lanes.queue
+WHERE live.deadline_us IS NOT NULL AND live.state IN ('pending', 'queued', 'retrying') AND live.deadline_us <= :now
+ORDER BY live.deadline_us
+LIMIT :count

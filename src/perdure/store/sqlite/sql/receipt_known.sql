@@ -1,0 +1,7 @@
+-- Whether an attempt has a receipt.
+SELECT EXISTS (
+    SELECT 1
+    FROM tasks
+    CROSS JOIN receipts ON receipts.n = tasks.n AND receipts.attempt_id = :attempt
+    WHERE tasks.organization = :organization AND tasks.id = :task
+)

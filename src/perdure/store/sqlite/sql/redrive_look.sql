@@ -1,0 +1,9 @@
+-- How the tasks of a batch stand, in the order of the batch: number, state, redacted, lane, job, generation, initiator.
+SELECT json_group_array(json_array(
+    tasks.n, coalesce(live.state, ends.state), tasks.redacted_us IS NOT NULL, ends.lane, ends.job,
+    coalesce(live.generation, ends.generation), tasks.initiator
+) ORDER BY asked.key)
+FROM json_each(:batch) AS asked
+LEFT JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+LEFT JOIN live ON live.n = tasks.n
+LEFT JOIN ends ON ends.n = tasks.n

@@ -1,0 +1,24 @@
+-- Take tasks that run again out of the counters of their jobs; those jobs run again.
+UPDATE jobs
+SET open = jobs.open + again.open,
+    failed = jobs.failed - again.failed,
+    excused = jobs.excused - again.excused,
+    cancelled = jobs.cancelled - again.cancelled,
+    state = CASE WHEN jobs.started_us IS NULL THEN 'pending' ELSE 'running' END,
+    finished_us = NULL,
+    stopping = NULL,
+    failing_since_us = CASE WHEN jobs.failed > again.failed THEN jobs.failing_since_us END
+FROM (
+    SELECT
+        ends.job,
+        count(*) AS open,
+        count(*) FILTER (WHERE ends.state <> 'cancelled' AND tasks.if_failed <> 'continue') AS failed,
+        count(*) FILTER (WHERE ends.state <> 'cancelled' AND tasks.if_failed = 'continue') AS excused,
+        count(*) FILTER (WHERE ends.state = 'cancelled') AS cancelled
+    FROM json_each(:batch) AS redriven
+    CROSS JOIN ends ON ends.n = redriven.value
+    CROSS JOIN tasks ON tasks.n = ends.n
+    WHERE ends.job IS NOT NULL
+    GROUP BY ends.job
+) AS again
+WHERE jobs.j = again.job

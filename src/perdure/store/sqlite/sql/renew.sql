@@ -1,0 +1,16 @@
+-- Extend live leases, never past the deadline; while a cancel is requested, not past the time to stop.
+UPDATE live
+SET lease_ends_us = min(:now + tasks.lease_us, live.deadline_us, coalesce(live.cancel_ends_us, live.deadline_us)),
+    state = CASE WHEN live.state = 'leased' AND asked.value ->> 4 THEN 'running' ELSE live.state END,
+    started_us = CASE WHEN live.state = 'leased' AND asked.value ->> 4 THEN :now ELSE live.started_us END,
+    cancel_delivered_us = CASE
+        WHEN live.state = 'cancelling' AND asked.value ->> 5 THEN coalesce(live.cancel_delivered_us, :now)
+        ELSE live.cancel_delivered_us
+    END
+FROM json_each(:batch) AS asked
+CROSS JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+WHERE live.n = tasks.n
+AND live.attempt_id = asked.value ->> 2 AND live.token = asked.value ->> 3
+AND live.state IN ('leased', 'running', 'cancelling')
+AND live.lease_ends_us > :now AND live.deadline_us > :now
+AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')

@@ -1,0 +1,13 @@
+-- The held tasks of jobs that are stopping, as a batch of cancels.
+SELECT json_group_array(json_array(n, actor, reason, text, NULL, :grace, lane, state))
+FROM (
+    SELECT live.n, live.lane, live.state,
+        iif(jobs.stopping = 'requested', jobs.cancel_actor, 'system') AS actor,
+        iif(jobs.stopping = 'requested', 'user', 'upstream_failed') AS reason,
+        jobs.cancel_text AS text
+    FROM jobs INDEXED BY jobs_stopping
+    CROSS JOIN live INDEXED BY live_by_job ON live.job = jobs.j
+    WHERE jobs.stopping IS NOT NULL AND jobs.open > 0
+    AND live.state IN ('leased', 'running')
+    LIMIT :count
+)

@@ -1,0 +1,2 @@
+-- The highest number of a task so far.
+SELECT coalesce(max(n), 0) FROM tasks

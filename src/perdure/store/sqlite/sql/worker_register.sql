@@ -1,0 +1,13 @@
+-- Keep a worker's account of itself; what operators ordered stays.
+INSERT INTO workers (
+    id, name, host, pid, version, build, kinds, queues, organizations, capabilities, capacity, registered_us, seen_us
+)
+VALUES (
+    :id, :name, :host, :pid, :version, :build, :kinds, :queues, :organizations, :capabilities, :capacity, :now, :now
+)
+ON CONFLICT DO UPDATE SET
+    name = excluded.name, host = excluded.host, pid = excluded.pid, version = excluded.version,
+    build = excluded.build, kinds = excluded.kinds, queues = excluded.queues, organizations = excluded.organizations,
+    capabilities = excluded.capabilities, capacity = excluded.capacity, registered_us = excluded.registered_us,
+    seen_us = excluded.seen_us, left_us = NULL
+RETURNING ordered

@@ -1,0 +1,73 @@
+"""What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
+
+from perdure.domain import limits
+from perdure.store.ledger import Swept
+from perdure.store.sqlite.cancelling import cancel_held_rows
+from perdure.store.sqlite.ending import end_waiting, settle_children
+from perdure.store.sqlite.line import join
+from perdure.store.sqlite.transaction import Transaction, batch
+
+
+def sweep_due(tx: Transaction, count: int) -> int:
+    """Let at most `count` due tasks join their lanes."""
+    tx.run("due_stage", count=count)
+    return join(tx)
+
+
+def promote(tx: Transaction, count: int) -> Swept:
+    """Let due tasks join their lanes."""
+    moved = sweep_due(tx, count)
+    return Swept(moved, tx.value("due_next"), moved >= count)
+
+
+def sweep_overdue(tx: Transaction, count: int) -> int:
+    """End at most `count` waiting tasks past their TTL, and as many past their deadline."""
+    tx.run("overdue_stage_ttl", count=count)
+    expired = end_waiting(tx)
+    tx.run("overdue_stage_deadline", count=count)
+    return expired + end_waiting(tx)
+
+
+def expire(tx: Transaction, count: int) -> Swept:
+    """End waiting tasks past their TTL or deadline."""
+    moved = sweep_overdue(tx, count)
+    return Swept(moved, tx.value("overdue_next"), moved >= count)
+
+
+def cascade(tx: Transaction, count: int) -> Swept:
+    """Go on from the frontier and with stopping jobs, until `count` tasks have moved or nothing is left."""
+    moved = 0
+    while moved < count:
+        step = _cascade_frontier(tx, count - moved) + _stop_jobs(tx, count - moved)
+        if step == 0:
+            break
+        moved += step
+    return Swept(moved, None, bool(tx.value("cascade_more")))
+
+
+def _cascade_frontier(tx: Transaction, count: int) -> int:
+    """One level from the frontier; returns how many of its tasks were dealt with."""
+    tx.run("frontier_take", count=count)
+    taken = tx.value("changes")
+    if taken:
+        tx.run("frontier_drop")
+        settle_children(tx)
+    return int(taken)
+
+
+def _stop_jobs(tx: Transaction, count: int) -> int:
+    """Cancel open tasks of stopping jobs."""
+    tx.run("stopping_waiting", count=count)
+    moved = end_waiting(tx)
+    held = tx.document("stopping_held", count=count, grace=limits.CANCEL_GRACE_DEFAULT_US)
+    cancel_held_rows(tx, held)
+    return moved + len(held)
+
+
+def fail_unroutable(tx: Transaction, after_us: int, active_us: int, count: int) -> Swept:
+    """End queued tasks that nobody could run for long enough."""
+    ready = batch(tx.document("lane_ready"))
+    tx.run("unroutable_mark", batch=ready, active=active_us)
+    tx.run("unroutable_stage", batch=ready, after=after_us, count=count)
+    moved = end_waiting(tx)
+    return Swept(moved, None, moved >= count)
