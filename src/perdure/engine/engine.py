@@ -3,9 +3,33 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from perdure.ambient import Chance, Clock, Ids
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.outcome import Outcome
+from perdure.engine.cancel import Cancel
+from perdure.engine.cascade import Cascade
+from perdure.engine.claim import Claim
+from perdure.engine.duties import Duty, DutyRunner
+from perdure.engine.engine_settings import EngineSettings
+from perdure.engine.expire import Expire
+from perdure.engine.kinds import Kinds, Names
+from perdure.engine.lose import Lose
+from perdure.engine.parts_taken import PartsTaken
+from perdure.engine.promote import Promote
+from perdure.engine.queues import Queues
+from perdure.engine.redrive import DeadLetters
+from perdure.engine.renew import Renew
+from perdure.engine.report import TakeReports
 from perdure.engine.requests import JobRequest, KindDefinition, Principal, TaskRequest
+from perdure.engine.retain import Retain
+from perdure.engine.retry_policies import RetryPolicies
+from perdure.engine.settle import Settle
+from perdure.engine.settle_within import settle_within
+from perdure.engine.submit import Submit
+from perdure.engine.submit_job import SubmitJob
+from perdure.engine.unroutable import FailUnroutable
+from perdure.engine.wait import WaitEnded
+from perdure.engine.workers import Workers
 from perdure.errors import PerdureError
 from perdure.store.ledger import (
     Cancelled,
@@ -16,23 +40,14 @@ from perdure.store.ledger import (
     Reported,
     Settled,
     Submitted,
-    Swept,
     WorkerInfo,
     WorkerOrder,
 )
+from perdure.store.store import Store
 from perdure.store.views import Ended, Views
-from perdure.store.wakeups import Subscription
+from perdure.store.wakeups import Subscription, Topic
 
-
-class Duty(Protocol):
-    """A bounded, repeatable background task of the system. Any number of runners, no leader."""
-
-    name: str
-    interval_us: int
-    """The longest wait between two runs."""
-
-    async def run_once(self, now_us: int) -> Swept:
-        """Do a bounded amount. `now_us` is the runner's monotonic clock: it shows jumps, it decides nothing."""
+__all__ = ["Duty", "DutyRunner", "Engine", "Operations"]
 
 
 class Operations(Protocol):
@@ -66,11 +81,22 @@ class Operations(Protocol):
         self, task_ids: Sequence[str], by: Principal, *, text: str | None = None, note: str | None = None
     ) -> list[Cancelled]: ...
     async def cancel_job(self, job_id: str, by: Principal, text: str | None = None) -> bool: ...
-    async def redrive(self, task_ids: Sequence[str], by: Principal) -> list[PerdureError | str]: ...
+    async def redrive(
+        self, task_ids: Sequence[str], by: Principal, payload: Any = None
+    ) -> list[PerdureError | str]: ...
     async def discard(self, task_ids: Sequence[str], by: Principal) -> list[bool]: ...
     async def purge(self, task_ids: Sequence[str], by: Principal) -> list[bool]: ...
     async def pause_queue(self, queue: str, by: Principal) -> None: ...
     async def resume_queue(self, queue: str, by: Principal) -> None: ...
+    async def configure_queue(
+        self,
+        queue: str,
+        by: Principal,
+        *,
+        dead_letters: bool | None = None,
+        depth: int | None = None,
+        unlimited: bool = False,
+    ) -> None: ...
     async def purge_queue(self, queue: str, by: Principal) -> int: ...
     async def order_worker(self, worker_id: str, order: WorkerOrder, by: Principal) -> None: ...
 
@@ -81,3 +107,178 @@ class Operations(Protocol):
 
     # duties
     def duties(self) -> list[Duty]: ...
+    def duty_runner(self) -> DutyRunner: ...
+
+    async def close(self) -> None: ...
+
+
+class Engine:
+    """The operations on one store. Meets `Operations` and the worker's `WorkSource`."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        ids: Ids,
+        chance: Chance,
+        settings: EngineSettings | None = None,
+    ) -> None:
+        self.settings = settings = settings or EngineSettings()
+        self.views = store.views
+        ledger, names, parts = store.ledger, Names.fresh(), PartsTaken()
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._chance = chance
+        self._policies = RetryPolicies()
+        self._kinds = Kinds(store.definitions, clock, settings, names)
+        self._submit = Submit(ledger, self._kinds, names, ids, clock, settings)
+        self._submit_job = SubmitJob(ledger, self._kinds, ids, self._submit)
+        self._claim = Claim(ledger, ids)
+        self._renew = Renew(ledger)
+        self._report = TakeReports(ledger, parts)
+        self._settle = Settle(ledger, chance, self._policies, parts)
+        self._cancel = Cancel(ledger, settings.cancel_grace_us)
+        self._dead_letters = DeadLetters(ledger, settings.payload_max_bytes)
+        self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
+        self._workers = Workers(ledger, store.wakeups, names, self._claim)
+        self._wait = WaitEnded(store.views, store.wakeups.subscribe)
+
+    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
+        """Submit tasks; one answer per request, in order."""
+        return await self._submit(requests, by)
+
+    async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted:
+        """Submit a DAG of tasks. Raises a `Refused` that names task and field."""
+        return await self._submit_job(request, by)
+
+    def submit_within(
+        self, connection: Any, requests: Sequence[TaskRequest], by: Principal
+    ) -> list[Submitted | PerdureError]:
+        """Submit inside the caller's own transaction, on the caller's thread."""
+        return self._submit.within(self._store.caller, connection, requests, by)
+
+    async def declare(self, kinds: Sequence[KindDefinition], by: Principal) -> None:
+        """Store kinds as their workers have them. Raises `Invalid` with the field."""
+        await self._kinds.declare(kinds, by)
+
+    async def register(self, worker: WorkerInfo) -> WorkerOrder:
+        """Make a worker known; what operators ordered for it is returned."""
+        return await self._workers.register(worker)
+
+    async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
+        """Note that a worker is there; what operators ordered is returned."""
+        return await self._workers.heartbeat(worker_id, capacity)
+
+    async def leave(self, worker_id: str) -> None:
+        """Note that a worker is gone for good."""
+        await self._workers.leave(worker_id)
+
+    async def claim(self, worker_id: str, count: int) -> list[Lease]:
+        """At most `count` leases; after a lost answer the same ones."""
+        return await self._claim(worker_id, count)
+
+    async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
+        """Extend leases; `None` where the attempt is not live any more."""
+        return await self._renew(renewals)
+
+    async def control(self, worker_id: str) -> list[Control]:
+        """The cancels requested for what a worker holds."""
+        return await self._ledger.control(worker_id)
+
+    async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]:
+        """How the parents of an attempt's task ended, by name."""
+        return await self._ledger.inputs(hold)
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
+        """Store progress, phases, parts and checkpoints."""
+        return await self._report(reports)
+
+    async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
+        """End attempts. The same outcome again is harmless."""
+        return await self._settle(outcomes)
+
+    def settle_within(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None:
+        """Write the receipt of an attempt inside its handler's own transaction. Raises `LeaseLost`."""
+        settle_within(self._store.caller, connection, hold, result, summary)
+
+    def subscribe(self) -> Subscription:
+        """Hints of new work and of control, for a worker."""
+        return self._store.wakeups.subscribe(Topic.READY | Topic.CONTROL)
+
+    async def cancel(
+        self, task_ids: Sequence[str], by: Principal, *, text: str | None = None, note: str | None = None
+    ) -> list[Cancelled]:
+        """Request that tasks shall not run, or stop; one answer per task, in order."""
+        return await self._cancel(task_ids, by, text, note)
+
+    async def cancel_job(self, job_id: str, by: Principal, text: str | None = None) -> bool:
+        """Stop a job; false when it had ended. Raises `NotFound`."""
+        return await self._cancel.job(job_id, by, text)
+
+    async def redrive(self, task_ids: Sequence[str], by: Principal, payload: Any = None) -> list[PerdureError | str]:
+        """Run failed tasks again: the id, or why not."""
+        return await self._dead_letters.redrive(task_ids, by, payload)
+
+    async def discard(self, task_ids: Sequence[str], by: Principal) -> list[bool]:
+        """Mark dead letters as done with; false where it is none."""
+        return await self._dead_letters.discard(task_ids, by)
+
+    async def purge(self, task_ids: Sequence[str], by: Principal) -> list[bool]:
+        """Remove dead letters for good; false where it is none, or its job is still open."""
+        return await self._dead_letters.purge(task_ids, by)
+
+    async def pause_queue(self, queue: str, by: Principal) -> None:
+        """Claim nothing of a queue from now on."""
+        await self._queues.pause(queue, by)
+
+    async def resume_queue(self, queue: str, by: Principal) -> None:
+        """Let a queue be claimed again."""
+        await self._queues.resume(queue, by)
+
+    async def configure_queue(
+        self,
+        queue: str,
+        by: Principal,
+        *,
+        dead_letters: bool | None = None,
+        depth: int | None = None,
+        unlimited: bool = False,
+    ) -> None:
+        """Choose a queue's dead letters and depth."""
+        await self._queues.configure(queue, by, dead_letters=dead_letters, depth=depth, unlimited=unlimited)
+
+    async def purge_queue(self, queue: str, by: Principal) -> int:
+        """Cancel all that waits in a queue, and say how much that was."""
+        return await self._queues.purge(queue, by)
+
+    async def order_worker(self, worker_id: str, order: WorkerOrder, by: Principal) -> None:
+        """Order a worker to work, pause, drain or stop. Raises `NotFound`."""
+        await self._workers.order(worker_id, order, by)
+
+    async def wait_ended(
+        self, organization: str, task_ids: Sequence[str], timeout: float | None, any_of: bool = False
+    ) -> list[Ended]:
+        """How tasks ended, once they have. Raises `WaitTimedOut` and `NotFound`."""
+        return await self._wait(organization, task_ids, timeout, any_of)
+
+    def duties(self) -> list[Duty]:
+        """The duties of the system, new ones at each call; tests run them one by one."""
+        ledger, settings = self._ledger, self.settings
+        return [
+            Promote(ledger),
+            Expire(ledger),
+            Lose(ledger, self._clock, self._chance, self._policies, self._kinds.leases_us),
+            Cascade(ledger),
+            FailUnroutable(ledger, settings.unroutable_after_us, settings.worker_active_us),
+            Retain(ledger, settings.retention_us),
+        ]
+
+    def duty_runner(self) -> DutyRunner:
+        """A runner of all duties: `async with engine.duty_runner(): ...`."""
+        return DutyRunner(self.duties(), self._ledger, self._store.wakeups, self._clock, self._chance)
+
+    async def close(self) -> None:
+        """Tell those who wait that nothing more comes. The store is closed by whoever opened it."""
+        await self._wait.close()

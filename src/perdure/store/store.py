@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from perdure.store.caller import CallerTransactions
 from perdure.store.capabilities import Capabilities
 from perdure.store.definitions import Definitions
 from perdure.store.ledger import Ledger
@@ -25,6 +26,9 @@ class Store(Protocol):
     def schema(self) -> Schema: ...
     @property
     def wakeups(self) -> Wakeups: ...
+    @property
+    def caller(self) -> CallerTransactions | None:
+        """`None` unless `capabilities.caller_transactions`."""
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

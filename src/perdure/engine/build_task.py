@@ -1,0 +1,279 @@
+"""From a request to a task: checked, with the kind's and the system's defaults filled in, and an id of its own."""
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from perdure.ambient import Clock, Ids
+from perdure.domain import limits
+from perdure.domain.retry import Retry
+from perdure.domain.task import ON_LOSS, FailurePolicy, Task, Trigger
+from perdure.engine import encoding
+from perdure.engine.kinds import Kind, Kinds, Names, check_capabilities
+from perdure.engine.names import check_key, check_prose
+from perdure.engine.quantities import check_choice, check_count, check_priority, instant_us, seconds_us
+from perdure.engine.requests import Principal, TaskRequest
+from perdure.errors import Invalid
+
+_TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{0,200})?")
+
+_NOT_HASHED = frozenset({"payload", "trace", "idempotency_key"})
+
+_DEFAULT_RETRY = Retry()
+_JSON = encoding.JSON
+
+
+class Place(NamedTuple):
+    """Where a task stands in its job."""
+
+    job: str
+    name: str
+    trigger: Trigger
+    if_failed: FailurePolicy
+    waits: int
+    bindings: dict[str, str]
+
+
+class _Template(NamedTuple):
+    """The fields of a task that asks for nothing special, as they lie before and after its payload."""
+
+    kind: Kind
+    head: tuple[Any, ...]
+    tail: tuple[Any, ...]
+
+
+class TaskBuilder:
+    """Builds the tasks of one call. Everything that is the same for all of them is worked out once."""
+
+    def __init__(
+        self,
+        by: Principal,
+        known: Mapping[str, Kind],
+        kinds: Kinds,
+        names: Names,
+        ids: Ids,
+        clock: Clock,
+        payload_max_bytes: int,
+    ) -> None:
+        self._by = by
+        self._initiator = by.initiator or by.name
+        self._known = known
+        self._kinds = kinds
+        self._names = names
+        self._new_id = ids.new
+        self._clock = clock
+        self._payload_max_bytes = payload_max_bytes
+        self._templates: dict[str, _Template] = {}
+        self.bytes_left = limits.SUBMIT_MAX_BYTES
+
+    def build(self, request: TaskRequest) -> Task:
+        """A task submitted alone. Raises a `Refused` that names the field."""
+        template = self._template_of(request.kind)
+        payload = self._payload(request, template.kind)
+        if _asks_for_nothing_special(request):
+            return Task._make((self._new_id(), *template.head, payload, *template.tail))
+        return self._special(request, template, payload, None)
+
+    def build_in_job(self, request: TaskRequest, place: Place) -> Task:
+        """A task of a job. Raises a `Refused` that names the field."""
+        template = self._template_of(request.kind)
+        payload = self._payload(request, template.kind)
+        if not place.bindings and _asks_for_nothing_special(request):
+            tail = template.tail
+            job = (place.job, place.name, place.trigger, place.if_failed, place.waits)
+            return Task._make((self._new_id(), *template.head, payload, *tail[:14], *job, *tail[19:]))
+        return self._special(request, template, payload, place)
+
+    def _template_of(self, kind: object) -> _Template:
+        template = self._templates.get(kind) if type(kind) is str else None
+        return template or self._new_template(kind)
+
+    def _new_template(self, said: object) -> _Template:
+        name = self._names.kind(said)
+        kind = self._known.get(name) or self._kinds.unknown(name)
+        defaults = kind.defaults
+        head = (self._by.organization, name, defaults.queue, defaults.priority, defaults.capabilities)
+        tail = (
+            _JSON,
+            self._by.name,
+            self._initiator,
+            None,  # delay_us
+            None,  # run_at_us
+            defaults.ttl_us,
+            defaults.execution_limit_us,
+            defaults.timeout_us,
+            defaults.lease_us,
+            defaults.retry.max_attempts,
+            defaults.max_losses,
+            defaults.on_loss,
+            None,  # idempotency_key
+            None,  # request_hash
+            None,  # job
+            None,  # name
+            "all_succeeded",
+            "fail",
+            0,  # waits
+            _retry_text(defaults.retry),
+            _options_text({"redact": True} if defaults.redact else {}),
+        )
+        template = self._templates[name] = _Template(kind, head, tail)
+        return template
+
+    def _payload(self, request: TaskRequest, kind: Kind) -> str:
+        data = encoding.encode(request.payload, "payload", self._payload_max_bytes)
+        if kind.schema is not None:
+            kind.check_payload(data)
+        self.bytes_left -= len(data)
+        if self.bytes_left < 0:
+            raise encoding.too_large(
+                "the payloads of one call", limits.SUBMIT_MAX_BYTES, limits.SUBMIT_MAX_BYTES - self.bytes_left
+            )
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise Invalid(f"payload is not UTF-8: {error}", field="payload") from None
+
+    def _special(self, request: TaskRequest, template: _Template, payload: str, place: Place | None) -> Task:
+        defaults = template.kind.defaults
+        delay_us = seconds_us(request.delay, "delay", 0, limits.DELAY_MAX_US)
+        run_at_us = instant_us(request.run_at, "run_at", self._clock.wall_us())
+        if delay_us is not None and run_at_us is not None:
+            raise Invalid("delay and run_at exclude each other: give one of them", field="run_at")
+        ttl_us = seconds_us(request.ttl, "ttl", limits.TTL_MIN_US, limits.TTL_MAX_US) or defaults.ttl_us
+        if ttl_us is not None and delay_us is not None and ttl_us <= delay_us:
+            raise Invalid("ttl must be longer than delay: it runs from the submit and gates the start", field="ttl")
+        retry = _merged_retry(request, defaults.retry)
+        key = None if request.idempotency_key is None else check_key(request.idempotency_key)
+        return Task(
+            id=self._new_id(),
+            organization=self._by.organization,
+            kind=template.kind.name,
+            queue=defaults.queue if request.queue is None else self._names.queue(request.queue),
+            priority=defaults.priority if request.priority is None else check_priority(request.priority),
+            capabilities=defaults.capabilities
+            if request.capabilities is None
+            else check_capabilities(request.capabilities, self._names),
+            payload=payload,
+            encoding=_JSON,
+            principal=self._by.name,
+            initiator=self._initiator,
+            delay_us=delay_us,
+            run_at_us=run_at_us,
+            ttl_us=ttl_us,
+            execution_limit_us=seconds_us(
+                request.execution_limit,
+                "execution_limit",
+                limits.EXECUTION_LIMIT_MIN_US,
+                limits.EXECUTION_LIMIT_MAX_US,
+            )
+            or defaults.execution_limit_us,
+            timeout_us=seconds_us(request.timeout, "timeout", limits.TIMEOUT_MIN_US, limits.TIMEOUT_MAX_US)
+            or defaults.timeout_us,
+            lease_us=seconds_us(request.lease, "lease", limits.LEASE_MIN_US, limits.LEASE_MAX_US) or defaults.lease_us,
+            max_attempts=retry.max_attempts,
+            max_losses=defaults.max_losses
+            if request.max_losses is None
+            else check_count(request.max_losses, "max_losses", 1, limits.MAX_LOSSES_LIMIT),
+            on_loss=defaults.on_loss if request.on_loss is None else check_choice(request.on_loss, "on_loss", ON_LOSS),
+            idempotency_key=key,
+            request_hash=None if key is None else request_hash(request, payload),
+            job=place.job if place else None,
+            name=place.name if place else None,
+            trigger=place.trigger if place else "all_succeeded",
+            if_failed=place.if_failed if place else "fail",
+            waits=place.waits if place else 0,
+            retry=_retry_text(retry),
+            options=_options_text(_options(request, defaults.redact, place)),
+        )
+
+
+def _asks_for_nothing_special(request: TaskRequest) -> bool:
+    return (
+        request.queue is None
+        and request.priority is None
+        and request.delay is None
+        and request.idempotency_key is None
+        and request.run_at is None
+        and request.max_attempts is None
+        and request.retry is None
+        and request.timeout is None
+        and request.ttl is None
+        and request.execution_limit is None
+        and request.lease is None
+        and request.max_losses is None
+        and request.on_loss is None
+        and request.capabilities is None
+        and request.labels is None
+        and request.metadata is None
+        and request.trace is None
+    )
+
+
+def _merged_retry(request: TaskRequest, default: Retry) -> Retry:
+    retry = default if request.retry is None else request.retry
+    if not isinstance(retry, Retry):
+        raise Invalid("retry must be a perdure.Retry", field="retry")
+    if request.max_attempts is None or request.max_attempts == retry.max_attempts:
+        return retry
+    attempts = check_count(request.max_attempts, "max_attempts", 1, limits.MAX_ATTEMPTS_LIMIT)
+    return Retry(attempts, retry.backoff, retry.base, retry.cap, retry.jitter)
+
+
+def _retry_text(retry: Retry) -> str | None:
+    return None if retry == _DEFAULT_RETRY else encoding.encode_sorted(retry).decode()
+
+
+def _options_text(options: dict[str, Any]) -> str | None:
+    return encoding.encode_sorted(options).decode() if options else None
+
+
+def _options(request: TaskRequest, redact: bool, place: Place | None) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if request.labels:
+        options["labels"] = check_labels(request.labels)
+    if request.metadata is not None:
+        options["metadata"] = check_metadata(request.metadata)
+    trace = valid_trace(request.trace)
+    if trace is not None:
+        options["trace"] = trace
+    if redact:
+        options["redact"] = True
+    if place is not None and place.bindings:
+        options["bindings"] = place.bindings
+    return options
+
+
+def check_labels(labels: object) -> dict[str, str]:
+    """Labels: at most 32 pairs of texts of at most 200 characters. Raises `Invalid`."""
+    if not isinstance(labels, Mapping):
+        raise Invalid("labels must map texts to texts", field="labels")
+    if len(labels) > limits.LABELS_MAX:
+        raise Invalid(f"labels may be {limits.LABELS_MAX} at most, not {len(labels)}", field="labels")
+    checked: dict[str, str] = {}
+    for name, value in labels.items():
+        good = check_prose(name, "labels", limits.LABEL_MAX_CHARS)
+        if not good:
+            raise Invalid("labels must have names", field="labels")
+        checked[good] = check_prose(value, f"labels.{good}", limits.LABEL_MAX_CHARS)
+    return checked
+
+
+def check_metadata(metadata: Any) -> Any:
+    """Metadata as values that encode as JSON, at most 8 KiB. Raises `Invalid` and `TooLarge`."""
+    return encoding.decode(encoding.encode(metadata, "metadata", limits.METADATA_MAX_BYTES))
+
+
+def valid_trace(trace: object) -> str | None:
+    """A W3C traceparent, or `None`: an invalid one is dropped, because work matters more than its trace."""
+    return trace if isinstance(trace, str) and len(trace) <= 256 and _TRACE.fullmatch(trace) else None
+
+
+def request_hash(request: TaskRequest, payload: str) -> str:
+    """Names what was asked for, as hexadecimal SHA-256: equal requests have equal hashes, whatever the order of keys.
+
+    What differs from one sending of a request to the next (the trace, the key itself) is not part of it.
+    """
+    stated = {name: getattr(request, name) for name in request.__struct_fields__ if name not in _NOT_HASHED}
+    said = {name: value for name, value in stated.items() if value is not None}
+    return sha256(encoding.encode_sorted([said, encoding.decode(payload)])).hexdigest()

@@ -1,0 +1,50 @@
+"""Cancel tasks and jobs."""
+
+from collections.abc import Sequence
+
+from perdure.domain import ids, limits
+from perdure.domain.states import Reason
+from perdure.engine.names import check_prose
+from perdure.engine.requests import Principal
+from perdure.errors import Invalid
+from perdure.store.ledger import Cancellation, Cancelled, Ledger
+
+
+class Cancel:
+    """Requests that tasks shall not (go on to) run."""
+
+    def __init__(self, ledger: Ledger, grace_us: int) -> None:
+        self._ledger = ledger
+        self._grace_us = grace_us
+
+    async def __call__(
+        self, task_ids: Sequence[str], by: Principal, text: str | None = None, note: str | None = None
+    ) -> list[Cancelled]:
+        """One answer per task, in order. Raises `Malformed` for what is no id, and then cancels none."""
+        checked = parse_ids(task_ids)
+        if text is not None:
+            check_prose(text, "text", limits.REASON_TEXT_MAX_CHARS)
+        if note is not None:
+            check_prose(note, "note", limits.NOTE_MAX_CHARS)
+        if not checked:
+            return []
+        return await self._ledger.cancel(
+            [Cancellation(by.organization, each, by.name, Reason.USER, text, note, self._grace_us) for each in checked]
+        )
+
+    async def job(self, job_id: str, by: Principal, text: str | None = None) -> bool:
+        """Stop a job: a duty cancels its open tasks. False when it had ended. Raises `NotFound`."""
+        checked = ids.parse(job_id, "job")
+        if text is not None:
+            check_prose(text, "text", limits.REASON_TEXT_MAX_CHARS)
+        return await self._ledger.cancel_job(by.organization, checked, by.name, text)
+
+
+def parse_ids(task_ids: Sequence[str]) -> list[str]:
+    """The ids in their one form. Raises `Malformed`, and `Invalid` for more than one call may name."""
+    if len(task_ids) > limits.SUBMIT_MAX_TASKS:
+        raise Invalid(
+            f"one call takes {limits.SUBMIT_MAX_TASKS:,} tasks at most, not {len(task_ids):,}: split it",
+            field="task_ids",
+        )
+    return [ids.parse(each) for each in task_ids]

@@ -1,0 +1,53 @@
+"""Claim tasks for a worker. The ids of the attempts are made before the write, so that a lost answer can be asked for
+again.
+"""
+
+from collections import deque
+
+from perdure.ambient import Ids
+from perdure.domain import limits
+from perdure.domain.attempt import Lease
+from perdure.errors import Invalid
+from perdure.store.ledger import ClaimRequest, Ledger
+
+UNANSWERED_MAX = 16
+"""How many unanswered claims of one worker are remembered; leases of older ones run out by themselves."""
+
+
+class Claim:
+    """Claims, and repeats a claim whose answer was lost with the same ids, so that the same leases come back."""
+
+    def __init__(self, ledger: Ledger, ids: Ids) -> None:
+        self._ledger = ledger
+        self._ids = ids
+        self._unanswered: dict[str, deque[list[tuple[str, str]]]] = {}
+
+    async def __call__(self, worker_id: str, count: int) -> list[Lease]:
+        """At most `count` leases; those of an earlier claim without an answer come first."""
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise Invalid("count must be a whole number", field="count")
+        if count <= 0:
+            return []
+        leases = self._take_unanswered(worker_id) or self._new(min(count, limits.CLAIM_MAX_TASKS))
+        try:
+            return await self._ledger.claim(ClaimRequest(worker_id, leases))
+        except BaseException:
+            # Whatever went wrong, a cancel included: the store may have leased them.
+            self._unanswered.setdefault(worker_id, deque(maxlen=UNANSWERED_MAX)).append(leases)
+            raise
+
+    def forget(self, worker_id: str) -> None:
+        """The worker is gone: nobody will ask again."""
+        self._unanswered.pop(worker_id, None)
+
+    def _new(self, count: int) -> list[tuple[str, str]]:
+        return [(self._ids.new(), self._ids.token()) for _ in range(count)]
+
+    def _take_unanswered(self, worker_id: str) -> list[tuple[str, str]] | None:
+        waiting = self._unanswered.get(worker_id)
+        if not waiting:
+            return None
+        leases = waiting.popleft()
+        if not waiting:
+            del self._unanswered[worker_id]
+        return leases

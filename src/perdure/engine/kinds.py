@@ -1,0 +1,235 @@
+"""What is known of each kind: its defaults and the schema of its payload, as workers declared them."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jsonschema_rs
+import msgspec
+
+from perdure.ambient import Clock
+from perdure.domain import limits
+from perdure.domain.policy import DEFAULT_QUEUE
+from perdure.domain.retry import Retry
+from perdure.domain.task import ON_LOSS, OnLoss
+from perdure.engine import encoding
+from perdure.engine.engine_settings import EngineSettings
+from perdure.engine.names import WordCheck
+from perdure.engine.quantities import check_choice, check_count, check_priority, seconds_us
+from perdure.engine.requests import KindDefinition, Principal
+from perdure.errors import Conflict, Invalid
+from perdure.store.definitions import Definition, Definitions
+
+FRESH_US = 2 * limits.SECOND_US
+"""For how long what was read is believed: so long may another process not see a kind that was declared anew."""
+
+PUT_TRIES = 5
+
+_log = logging.getLogger("perdure.engine")
+
+
+class Names(NamedTuple):
+    """The checks of the names that a submitter gives; they remember good ones."""
+
+    kind: WordCheck
+    queue: WordCheck
+    capability: WordCheck
+
+    @classmethod
+    def fresh(cls) -> "Names":
+        """Checks that remember nothing yet."""
+        return cls(
+            WordCheck("kind", limits.KIND_MAX_CHARS),
+            WordCheck("queue", limits.QUEUE_MAX_CHARS),
+            WordCheck("capabilities", limits.NAME_MAX_CHARS),
+        )
+
+
+class Defaults(NamedTuple):
+    """What holds for a task that does not say otherwise."""
+
+    queue: str
+    priority: int
+    capabilities: tuple[str, ...]
+    ttl_us: int | None
+    execution_limit_us: int
+    timeout_us: int | None
+    lease_us: int
+    max_losses: int
+    on_loss: OnLoss
+    retry: Retry
+    redact: bool
+
+
+class Kind:
+    """One kind as it is known here."""
+
+    __slots__ = ("_validator", "defaults", "name", "schema", "version")
+
+    def __init__(self, name: str, version: int, defaults: Defaults, schema: dict[str, Any] | None) -> None:
+        self.name = name
+        self.version = version
+        self.defaults = defaults
+        self.schema = schema
+        self._validator: Any = None
+
+    def check_payload(self, data: bytes) -> None:
+        """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`."""
+        if self.schema is None:
+            return
+        if self._validator is None:
+            self._validator = compile_schema(self.schema)
+        value = encoding.decode(data)
+        if self._validator.is_valid(value):
+            return
+        fault = next(iter(self._validator.iter_errors(value)))
+        path = encoding.shown_path("payload", list(fault.instance_path))
+        raise Invalid(f"{path} is not what kind {self.name!r} takes: {fault.message[:500]}", field=path)
+
+
+def compile_schema(schema: object) -> Any:
+    """A validator that never asks the network. Raises `Invalid` when `schema` is no JSON Schema."""
+    if not isinstance(schema, dict):
+        raise Invalid(f"schema must be a JSON Schema object, not {type(schema).__name__}", field="schema")
+    try:
+        return jsonschema_rs.validator_for(schema, offline=True)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Invalid(f"schema is no JSON Schema: {reason}", field="schema") from None
+
+
+def resolve(definition: KindDefinition, settings: EngineSettings, names: Names) -> Defaults:
+    """The defaults of a kind, checked. Raises `Invalid` with the field."""
+    retry = definition.retry if definition.retry is not None else Retry()
+    if not isinstance(retry, Retry):
+        raise Invalid("retry must be a perdure.Retry", field="retry")
+    return Defaults(
+        queue=DEFAULT_QUEUE if definition.queue is None else names.queue(definition.queue),
+        priority=limits.PRIORITY_DEFAULT if definition.priority is None else check_priority(definition.priority),
+        capabilities=check_capabilities(definition.capabilities, names),
+        ttl_us=seconds_us(definition.ttl, "ttl", limits.TTL_MIN_US, limits.TTL_MAX_US),
+        execution_limit_us=seconds_us(
+            definition.execution_limit,
+            "execution_limit",
+            limits.EXECUTION_LIMIT_MIN_US,
+            limits.EXECUTION_LIMIT_MAX_US,
+        )
+        or settings.execution_limit_us,
+        timeout_us=seconds_us(definition.timeout, "timeout", limits.TIMEOUT_MIN_US, limits.TIMEOUT_MAX_US),
+        lease_us=seconds_us(definition.lease, "lease", limits.LEASE_MIN_US, limits.LEASE_MAX_US) or settings.lease_us,
+        max_losses=limits.MAX_LOSSES_DEFAULT
+        if definition.max_losses is None
+        else check_count(definition.max_losses, "max_losses", 1, limits.MAX_LOSSES_LIMIT),
+        on_loss="retry" if definition.on_loss is None else check_choice(definition.on_loss, "on_loss", ON_LOSS),
+        retry=retry,
+        redact=bool(definition.redact),
+    )
+
+
+def check_capabilities(capabilities: object, names: Names) -> tuple[str, ...]:
+    """Capabilities, sorted and without repeats. Raises `Invalid`."""
+    if not capabilities:
+        return ()
+    if not isinstance(capabilities, list | tuple | set | frozenset):
+        raise Invalid("capabilities must be a list of names", field="capabilities")
+    if len(capabilities) > limits.CAPABILITIES_MAX:
+        raise Invalid(f"capabilities may be {limits.CAPABILITIES_MAX} at most", field="capabilities")
+    return tuple(sorted({names.capability(each) for each in capabilities}))
+
+
+class Kinds:
+    """The kinds of each organization, read at most once in `FRESH_US`."""
+
+    def __init__(self, definitions: Definitions, clock: Clock, settings: EngineSettings, names: Names) -> None:
+        self._definitions = definitions
+        self._clock = clock
+        self._settings = settings
+        self._names = names
+        self._known: dict[str, dict[str, Kind]] = {}
+        self._read_us: dict[str, int] = {}
+        self._system = resolve(KindDefinition(kind="system"), settings, names)
+
+    async def of(self, organization: str) -> Mapping[str, Kind]:
+        """The kinds of an organization by name, as read not long ago."""
+        known = self._known.get(organization)
+        now_us = self._clock.monotonic_us()
+        if known is not None and now_us - self._read_us[organization] < FRESH_US:
+            return known
+        return await self._read(organization)
+
+    def at_hand(self, organization: str) -> Mapping[str, Kind]:
+        """The kinds of an organization as far as they were read before; asks nobody."""
+        return self._known.get(organization, {})
+
+    def unknown(self, name: str) -> Kind:
+        """A kind that nobody has declared: the system's defaults, any payload."""
+        return Kind(name, 0, self._system, None)
+
+    def leases_us(self) -> set[int]:
+        """The lease lengths that are in use as far as is known here."""
+        known = {kind.defaults.lease_us for kinds in self._known.values() for kind in kinds.values()}
+        return known | {self._settings.lease_us}
+
+    async def declare(self, definitions: Sequence[KindDefinition], by: Principal) -> None:
+        """Store kinds as their workers have them; what is stored already is not written again.
+
+        Raises `Invalid` with the field, and then stores none.
+        """
+        for each in definitions:
+            self._check(each)
+        if not definitions:
+            return
+        known = await self._read(by.organization)
+        for each in definitions:
+            kind = known.get(each.kind)
+            wanted = resolve(each, self._settings, self._names)
+            if kind is None or kind.defaults != wanted or kind.schema != each.schema:
+                await self._put(each, by)
+        await self._read(by.organization)
+
+    def _check(self, definition: KindDefinition) -> None:
+        self._names.kind(definition.kind)
+        resolve(definition, self._settings, self._names)
+        if definition.schema is None:
+            return
+        compile_schema(definition.schema)
+        size = len(msgspec.json.encode(definition.schema))
+        if size > limits.SCHEMA_MAX_BYTES:
+            raise encoding.too_large("schema", limits.SCHEMA_MAX_BYTES, size)
+
+    async def _put(self, definition: KindDefinition, by: Principal) -> None:
+        document = msgspec.json.encode(definition).decode()
+        for tries_left in reversed(range(PUT_TRIES)):
+            try:
+                await self._definitions.put(by.organization, "kind", definition.kind, document, by.name)
+            except Conflict:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+    async def _read(self, organization: str) -> dict[str, Kind]:
+        started_us = self._clock.monotonic_us()
+        if organization in self._known:
+            # Those who ask meanwhile take what is known, instead of all reading at once.
+            self._read_us[organization] = started_us
+        before = self._known.get(organization, {})
+        kinds: dict[str, Kind] = {}
+        for each in await self._definitions.list(organization, "kind"):
+            kind = before.get(each.name)
+            if kind is None or kind.version != each.version:
+                kind = self._understand(each)
+            if kind is not None:
+                kinds[each.name] = kind
+        self._known[organization] = kinds
+        self._read_us[organization] = started_us
+        return kinds
+
+    def _understand(self, stored: Definition) -> Kind | None:
+        try:
+            definition = msgspec.json.decode(stored.document, type=KindDefinition)
+            defaults = resolve(definition, self._settings, self._names)
+        except (msgspec.MsgspecError, Invalid) as error:
+            _log.warning("the stored definition of kind %s is ignored: %s", stored.name, error)
+            return None
+        return Kind(stored.name, stored.version, defaults, definition.schema)

@@ -1,0 +1,67 @@
+"""Numbers from outside, checked and turned into the integers that are used inside."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from perdure.domain import limits
+from perdure.errors import Invalid
+
+T = TypeVar("T", bound=str)
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def seconds_us(value: object, field: str, low_us: int, high_us: int) -> int | None:
+    """Seconds as microseconds; `None` stays `None`. Raises `Invalid` outside `low_us` to `high_us`."""
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        us = round(value * limits.SECOND_US)
+        if low_us <= us <= high_us:
+            return us
+    low, high = low_us / limits.SECOND_US, high_us / limits.SECOND_US
+    raise Invalid(f"{field} must be between {low:g} and {high:.0f} seconds, not {_shown(value)}", field=field)
+
+
+def instant_us(value: object, field: str, now_us: int) -> int | None:
+    """A moment as microseconds since 1970 UTC; `None` stays `None`.
+
+    Raises `Invalid` without a time zone, before 1970, and further ahead of `now_us` than any task may wait.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
+        raise Invalid(f"{field} must be a datetime with a time zone, not {_shown(value)}", field=field)
+    delta = value - _EPOCH
+    us = (delta.days * 86_400 + delta.seconds) * limits.SECOND_US + delta.microseconds
+    if us < 0 or us > now_us + limits.DELAY_MAX_US:
+        years = limits.DELAY_MAX_US // (365 * 86_400 * limits.SECOND_US)
+        raise Invalid(f"{field} must be after 1970 and within {years} years, not {value.isoformat()}", field=field)
+    return us
+
+
+def check_count(value: object, field: str, low: int, high: int) -> int:
+    """A whole number between `low` and `high`. Raises `Invalid`."""
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+        return int(value)
+    raise Invalid(f"{field} must be a whole number between {low} and {high}, not {_shown(value)}", field=field)
+
+
+def check_priority(value: object) -> int:
+    """A priority: 0 to 9, 9 the most urgent. Raises `Invalid`."""
+    return check_count(value, "priority", limits.PRIORITY_MIN, limits.PRIORITY_MAX)
+
+
+def check_choice(value: Any, field: str, choices: Sequence[T]) -> T:
+    """One of `choices`. Raises `Invalid`."""
+    for each in choices:
+        if each == value:
+            return each
+    raise Invalid(f"{field} must be one of {', '.join(choices)}, not {_shown(value)}", field=field)
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."

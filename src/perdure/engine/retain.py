@@ -1,0 +1,22 @@
+"""The duty that removes what has been kept long enough."""
+
+from perdure.domain import limits
+from perdure.store.ledger import Ledger, Swept
+from perdure.store.wakeups import Topic
+
+
+class Retain:
+    """Removes old ends in bounded batches, one after the other while there are more, so that the store stays level."""
+
+    name = "retain"
+    wakes_on = Topic(0)
+    rest_us = 20_000
+
+    def __init__(self, ledger: Ledger, keep_us: int) -> None:
+        self._ledger = ledger
+        self._keep_us = keep_us
+        self.interval_us = min(60 * limits.SECOND_US, max(limits.SECOND_US, keep_us // 4))
+
+    async def run_once(self, now_us: int) -> Swept:
+        """Remove at most one batch."""
+        return await self._ledger.retain(self._keep_us, limits.RETAIN_MAX_TASKS)

@@ -1,0 +1,82 @@
+"""Submit tasks: check each, fill in what was not said, store them in one write."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perdure.ambient import Clock, Ids
+from perdure.domain import limits
+from perdure.domain.task import Task
+from perdure.engine.build_task import TaskBuilder
+from perdure.engine.engine_settings import EngineSettings
+from perdure.engine.kinds import Kind, Kinds, Names
+from perdure.engine.requests import Principal, TaskRequest
+from perdure.errors import Invalid, Misuse, PerdureError, Refused
+from perdure.store.caller import CallerTransactions
+from perdure.store.ledger import Ledger, Submitted
+
+Answer = Submitted | PerdureError
+
+
+class Submit:
+    """Submits tasks that have no job."""
+
+    def __init__(
+        self, ledger: Ledger, kinds: Kinds, names: Names, ids: Ids, clock: Clock, settings: EngineSettings
+    ) -> None:
+        self._ledger = ledger
+        self._kinds = kinds
+        self._names = names
+        self._ids = ids
+        self._clock = clock
+        self._settings = settings
+
+    def builder(self, by: Principal, known: Mapping[str, Kind]) -> TaskBuilder:
+        """Builds the tasks of one call."""
+        return TaskBuilder(
+            by, known, self._kinds, self._names, self._ids, self._clock, self._settings.payload_max_bytes
+        )
+
+    async def __call__(self, requests: Sequence[TaskRequest], by: Principal) -> list[Answer]:
+        """One answer per request, in order. A refused request does not touch the others."""
+        if not requests:
+            return []
+        known = await self._kinds.of(by.organization)
+        answers, tasks = self._build(requests, by, known)
+        stored = await self._ledger.submit(tasks) if tasks else []
+        return _filled(answers, stored)
+
+    def within(
+        self, caller: CallerTransactions | None, connection: Any, requests: Sequence[TaskRequest], by: Principal
+    ) -> list[Answer]:
+        """Submit inside the caller's own transaction, on the caller's thread. Kinds are as they were last read."""
+        if caller is None:
+            raise Misuse("this store cannot submit inside a transaction of yours: submit after it has committed")
+        answers, tasks = self._build(requests, by, self._kinds.at_hand(by.organization))
+        stored = caller.submit(connection, tasks) if tasks else []
+        return _filled(answers, stored)
+
+    def _build(
+        self, requests: Sequence[TaskRequest], by: Principal, known: Mapping[str, Kind]
+    ) -> tuple[list[Answer | None], list[Task]]:
+        if len(requests) > limits.SUBMIT_MAX_TASKS:
+            raise Invalid(
+                f"one submit takes {limits.SUBMIT_MAX_TASKS:,} tasks at most, not {len(requests):,}: split it",
+                field="tasks",
+            )
+        builder = self.builder(by, known)
+        answers: list[Answer | None] = []
+        tasks: list[Task] = []
+        for request in requests:
+            try:
+                tasks.append(builder.build(request))
+            except Refused as refusal:
+                answers.append(refusal)
+            else:
+                answers.append(None)
+        return answers, tasks
+
+
+def _filled(answers: list[Answer | None], stored: Sequence[Answer]) -> list[Answer]:
+    """The answers of the store, put where no refusal stands."""
+    rest = iter(stored)
+    return [next(rest) if answer is None else answer for answer in answers]
