@@ -128,6 +128,7 @@ def _facts_of(row: list[Any]) -> AttemptFacts:
         expires_us=row[10],
         dead_letters=bool(row[11]),
         receipt=None if result is None else Receipt(attempt_id, bool(partly), result, summary),
+        retry=row[17],
     )
 
 

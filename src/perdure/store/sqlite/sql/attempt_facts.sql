@@ -5,7 +5,7 @@ SELECT json_group_array(json_array(
     coalesce(queue.document ->> '$.dead_letters', 1),
     receipts.attempt_id, receipts.partly,
     CASE receipts.encoding WHEN 'json' THEN CAST(receipts.result AS TEXT) ELSE hex(receipts.result) END,
-    receipts.encoding, receipts.summary
+    receipts.encoding, receipts.summary, tasks.retry
 ))
 FROM json_each(:batch) AS asked
 CROSS JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
