@@ -83,7 +83,7 @@ def _widest(parents: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
 def _check_names(name: str, above: Sequence[str], parents: Mapping[str, Sequence[str]]) -> None:
     if name in above:
         raise Invalid(f"task {name!r} depends on itself", field="tasks", names=[name])
-    unknown = sorted(set(above) - parents.keys())
+    unknown = sorted({each for each in above if each not in parents})
     if unknown:
         raise Invalid(
             f"task {name!r} depends on {', '.join(map(repr, _shown(unknown)))}, which the job does not have",

@@ -8,13 +8,15 @@ from perdure.engine.names import check_prose
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid
 from perdure.store.ledger import Cancellation, Cancelled, Ledger
+from perdure.store.wakeups import Topic, Wakeups
 
 
 class Cancel:
     """Requests that tasks shall not (go on to) run."""
 
-    def __init__(self, ledger: Ledger, grace_us: int) -> None:
+    def __init__(self, ledger: Ledger, wakeups: Wakeups, grace_us: int) -> None:
         self._ledger = ledger
+        self._wakeups = wakeups
         self._grace_us = grace_us
 
     async def __call__(
@@ -37,7 +39,9 @@ class Cancel:
         checked = ids.parse(job_id, "job")
         if text is not None:
             check_prose(text, "text", limits.REASON_TEXT_MAX_CHARS)
-        return await self._ledger.cancel_job(by.organization, checked, by.name, text)
+        stopping = await self._ledger.cancel_job(by.organization, checked, by.name, text)
+        self._wakeups.announce(Topic.CONTROL)
+        return stopping
 
 
 def parse_ids(task_ids: Sequence[str]) -> list[str]:

@@ -139,7 +139,7 @@ class Engine:
         self._renew = Renew(ledger)
         self._report = TakeReports(ledger, parts)
         self._settle = Settle(ledger, chance, self._policies, parts)
-        self._cancel = Cancel(ledger, settings.cancel_grace_us)
+        self._cancel = Cancel(ledger, store.wakeups, settings.cancel_grace_us)
         self._dead_letters = DeadLetters(ledger, settings.payload_max_bytes)
         self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
         self._workers = Workers(ledger, store.wakeups, names, self._claim)

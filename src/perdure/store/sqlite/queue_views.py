@@ -8,10 +8,13 @@ from perdure.store.sqlite.transaction import Transaction
 from perdure.store.views import Overview, QueueView, WorkerView
 
 
+_DEFAULTS = QueuePolicy()
+
+
 class _Policy(msgspec.Struct):
-    paused: bool = QueuePolicy.paused
-    dead_letters: bool = QueuePolicy.dead_letters
-    depth: int | None = QueuePolicy.depth
+    paused: bool = _DEFAULTS.paused
+    dead_letters: bool = _DEFAULTS.dead_letters
+    depth: int | None = _DEFAULTS.depth
 
 
 class _Queues(msgspec.Struct):
