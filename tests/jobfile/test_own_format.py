@@ -90,8 +90,8 @@ def test_an_anchor_is_written_out() -> None:
         ("name: *gone\n", (1, 7), "refers to nothing"),
         ("name: a\n---\nname: b\n", (2, 1), "second document"),
         ("[" * 100 + "]" * 100, None, "deeper than"),
-        ("", None, "empty"),
-        ("# only words\n", None, "empty"),
+        ("", None, "nothing in it"),
+        ("# only words\n", None, "nothing in it"),
     ],
 )
 def test_broken_yaml_is_refused_in_one_line_with_its_place(text: str, place: tuple[int, int] | None, fact: str) -> None:
@@ -110,7 +110,7 @@ def test_broken_yaml_is_refused_in_one_line_with_its_place(text: str, place: tup
         ('{"name": "a",\n "name": "b"}', (2, 2), "twice"),
         ('{"name": "a",\n "metadata": NaN}', None, "finite"),
         ('{"name": 1e999}', (1, 10), "too large"),
-        ("", None, "empty"),
+        ("", None, "nothing in it"),
         ("[" * 100_000, None, "nested"),
     ],
 )

@@ -28,7 +28,7 @@ def parse_json(name: str, text: str) -> Document:
         )
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise malformed(name, None, "the file is empty; a job needs a name and tasks") from None
+            raise malformed(name, None, "there is nothing in it") from None
         raise malformed(name, place_of_offset(text, error.pos), f"this is not JSON: {_lowered(error.msg)}") from None
     except RecursionError:
         raise malformed(name, None, "values are nested too deep") from None

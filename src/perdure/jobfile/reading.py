@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
+from perdure.builtin import SLEEP_KIND
 from perdure.engine.requests import JobRequest
 from perdure.jobfile import dag, own_format, wfformat
 from perdure.jobfile.document import DOCUMENT_MAX_BYTES, Document, malformed, place_of_offset
@@ -63,7 +64,7 @@ def scaled_sleeps(request: JobRequest, time_scale: float) -> dict[str, float] | 
     """Multiply the seconds of all sleeps; the seconds by name if the job has nothing but sleeps."""
     seconds: dict[str, float] = {}
     for task in request.tasks:
-        asked = _sleep_seconds(task.payload) if task.kind == wfformat.SLEEP_KIND else None
+        asked = _sleep_seconds(task.payload) if task.kind == SLEEP_KIND else None
         if asked is not None:
             if time_scale != 1.0:
                 task.payload = {**task.payload, "seconds": asked * time_scale}

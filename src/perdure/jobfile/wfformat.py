@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from perdure.builtin import SLEEP_KIND
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
 from perdure.jobfile.dag import check_dag
 from perdure.jobfile.document import Document, Path
 
-SLEEP_KIND = "perdure.sleep"
 VERSIONS = ("1.3", "1.4", "1.5", "1.6")
 SHOWN_NAMES = 3
 

@@ -62,7 +62,7 @@ class _Reader:
                     self._refuse(event, "the file has a second document; put one job in one file")
                 value = self._value(events, next(events), ())
         if not documents:
-            raise malformed(self._name, None, "the file is empty; a job needs a name and tasks")
+            raise malformed(self._name, None, "there is nothing in it")
         return value
 
     def _value(self, events: Iterator[Any], event: Any, path: Path) -> Any:

@@ -1,0 +1,23 @@
+"""`perdure dev [MODULE:APP]`: a worker and the duties in one process, started afresh when the source changes."""
+
+from typing import Annotated
+
+import typer
+
+from perdure.cli.options import StoreOption
+from perdure.cli.worker import ConcurrencyOption
+
+
+def dev(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:APP]", help="The app; the built-in kinds alone without.", show_default=False),
+    ] = None,
+    concurrency: ConcurrencyOption = None,
+    reload: Annotated[bool, typer.Option(help="Start afresh when a source file changes.")] = True,
+    store: StoreOption = None,
+) -> None:
+    """Work on an app: run its tasks here, and start afresh when its source changes."""
+    from perdure.cli.reload import serve
+
+    raise typer.Exit(serve(target, concurrency, store, reload=reload))

@@ -1,0 +1,165 @@
+"""`perdure job ...`: submit DAGs from files, run them, look at them, cancel them."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import JobId, JsonOption, LimitOption, StoreOption
+
+if TYPE_CHECKING:
+    from perdure.cli.session import Session
+    from perdure.store.ledger import JobSubmitted
+    from perdure.store.views import JobTaskView, JobView, Page
+
+app = typer.Typer(help="Jobs: run, submit, list, show, cancel.", no_args_is_help=True, rich_markup_mode=None)
+
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A job file: YAML, JSON or WfFormat.", show_default=False)
+]
+TimeScaleOption = Annotated[
+    float, typer.Option("--time-scale", min=0, help="Multiplies the seconds of sleeps and recorded run times.")
+]
+
+
+@app.command("run")
+def run(
+    file: FileArgument,
+    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="How many tasks run at once, in all.")] = 32,
+    workers: Annotated[
+        int, typer.Option(min=0, max=64, help="How many worker processes; 0 runs the tasks in this one.")
+    ] = 0,
+    time_scale: TimeScaleOption = 1.0,
+    target: Annotated[
+        str | None, typer.Option("--app", metavar="MODULE:APP", help="The app that has the kinds of the job.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Append a line for each start and end of a sleep to this file.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary store.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a job to its end, with progress and a summary. Without a store it runs on a temporary one."""
+    from perdure.cli.job_run import Plan, run_job
+
+    plan = Plan(file, concurrency, workers, time_scale, target, ledger, keep, store, json)
+    raise typer.Exit(run_job(plan))
+
+
+@app.command("submit")
+def submit(
+    file: FileArgument,
+    time_scale: TimeScaleOption = 1.0,
+    idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second job.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Submit a job for the workers of the store and leave."""
+    from perdure.cli.output import write_json, write_note
+    from perdure.cli.session import on_store
+    from perdure.jobfile import read_job_file
+
+    job = read_job_file(file, time_scale)
+    if idempotency_key is not None:
+        job.request.idempotency_key = idempotency_key
+
+    async def send(session: "Session") -> "JobSubmitted":
+        return await session.operations.submit_job(job.request, session.principal)
+
+    submitted = on_store(store, send, create=True)
+    for note in job.notes:
+        write_note(f"note: {note}")
+    if json:
+        write_json(submitted)
+    else:
+        sys.stdout.write(submitted.id + "\n")
+
+
+@app.command("list")
+def list_jobs(
+    state: Annotated[list[str] | None, typer.Option(help="Only this state; may be repeated.")] = None,
+    limit: LimitOption = 50,
+    cursor: Annotated[str | None, typer.Option(help="Go on where the last page ended.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List jobs, newest first."""
+    from perdure.cli.job_views import write_jobs
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.cli.task import chosen
+    from perdure.domain.states import JobState
+
+    states = [JobState(chosen(each, JobState, "state")) for each in state or ()]
+
+    async def read(session: "Session") -> "Page":
+        return await session.views.jobs(session.organization, states, limit, cursor)
+
+    page = on_store(store, read)
+    if json:
+        write_json({"jobs": page.rows, "cursor": page.cursor})
+    else:
+        write_jobs(page)
+
+
+@app.command("show")
+def show(job_id: JobId, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show one job and its tasks; once it has ended, its critical path."""
+    from perdure.cli.job_views import write_job
+    from perdure.cli.output import plain, write_json
+    from perdure.cli.session import on_store
+    from perdure.domain import ids
+
+    parsed = ids.parse(job_id, "job")
+
+    async def read(session: "Session") -> "tuple[JobView, list[JobTaskView]]":
+        job = await found(session, parsed)
+        return job, await session.views.job_tasks(session.organization, job.id)
+
+    job, tasks = on_store(store, read)
+    if json:
+        write_json(plain(job) | {"tasks": plain(tasks)})
+    else:
+        write_job(job, tasks)
+
+
+@app.command("cancel")
+def cancel(
+    job_id: JobId,
+    text: Annotated[str | None, typer.Option("--reason", help="Told to everybody who sees the job.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Cancel a job: nothing more of it begins, what runs is asked to stop. A job that has ended stays (exit code 2)."""
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.domain import ids
+
+    parsed = ids.parse(job_id, "job")
+
+    async def request(session: "Session") -> "tuple[JobView, bool]":
+        job = await found(session, parsed)
+        done = await session.operations.cancel_job(job.id, session.principal, text)
+        return await found(session, parsed), done
+
+    job, done = on_store(store, request)
+    if json:
+        write_json({"id": job.id, "cancelled": done, "state": job.state})
+    elif done:
+        sys.stdout.write(f"{job.id} is being cancelled\n")
+    else:
+        sys.stdout.write(f"{job.id} was not cancelled by this: it is {job.state}\n")
+    if not done and job.cancel is None:
+        raise typer.Exit(2)
+
+
+async def found(session: "Session", job_id: str) -> "JobView":
+    """The job of that id. Raises `NotFound`."""
+    from perdure.errors import NotFound
+
+    job = await session.views.job(session.organization, job_id)
+    if job is None:
+        raise NotFound(f"there is no job {job_id} in this store", what="job", id=job_id)
+    return job

@@ -1,0 +1,200 @@
+"""Running a job from a file to its end, on workers of this command."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from perdure.builtin import SLEEP_KIND
+from perdure.builtin.effect_ledger import EFFECT_LEDGER
+from perdure.cli.job_views import write_report
+from perdure.cli.output import plain, write_json, write_line, write_note
+from perdure.cli.problems import FAILED, SUCCEEDED
+from perdure.cli.session import Session, session, settings_for
+from perdure.cli.task_wait import watched
+from perdure.cli.worker_processes import WorkerProcesses, worker_command
+from perdure.cli.working import the_app
+from perdure.domain.policy import DEFAULT_QUEUE
+from perdure.domain.states import BAD_ENDS, JOB_ENDED, JobState
+from perdure.errors import Invalid
+from perdure.jobfile import JobFile, RunReport, read_job_file, report
+
+if TYPE_CHECKING:
+    from perdure.app import App
+    from perdure.store.views import JobTaskView, JobView
+
+LOOK_EVERY = 0.25
+"""Seconds between two looks at the job."""
+STARTED_EVERY = 0.02
+"""Seconds between two looks for workers that are starting."""
+START_SECONDS = 30.0
+"""How long workers may take to register."""
+SHOWN_FAILURES = 5
+
+
+class Plan(NamedTuple):
+    """What `perdure job run` was asked for."""
+
+    file: Path
+    concurrency: int
+    workers: int
+    time_scale: float
+    target: str | None
+    ledger: Path | None
+    keep: bool
+    store: str | None
+    as_json: bool
+
+
+class Run(NamedTuple):
+    """A job that has ended, and why some of its tasks failed."""
+
+    report: RunReport
+    failures: list[str]
+
+
+def run_job(plan: Plan) -> int:
+    """Run the job of the plan's file, tell how it went, and return the exit code."""
+    job_file = read_job_file(plan.file, plan.time_scale)
+    for note in job_file.notes:
+        write_note(f"note: {note}")
+    if plan.ledger is not None:
+        _name_sleeps(job_file)
+    with _store(plan) as store, _ledger(plan.ledger):
+        run = asyncio.run(_run(plan, job_file, store))
+    if plan.as_json:
+        write_json(plain(run.report) | {"notes": job_file.notes, "failures": run.failures})
+    else:
+        write_report(run.report)
+        for failure in run.failures:
+            write_line(failure)
+    return SUCCEEDED if run.report.state in (JobState.SUCCEEDED, JobState.PARTIALLY_SUCCEEDED) else FAILED
+
+
+@contextlib.contextmanager
+def _store(plan: Plan) -> Iterator[str]:
+    """The store to run on: the one that was named, or a temporary one."""
+    if plan.store is not None:
+        yield plan.store
+        return
+    folder = tempfile.mkdtemp(prefix="perdure-job-")
+    store = str(Path(folder) / "job.db")
+    write_note(f"running on a temporary store, {store}{', which is kept' if plan.keep else ''}")
+    try:
+        yield store
+    finally:
+        if not plan.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _name_sleeps(job_file: JobFile) -> None:
+    """Have each sleep know its name, for the effect ledger."""
+    for task in job_file.request.tasks:
+        if task.kind == SLEEP_KIND and isinstance(task.payload, dict):
+            task.payload = {**task.payload, "name": task.name}
+
+
+@contextlib.contextmanager
+def _ledger(path: Path | None) -> Iterator[None]:
+    """Have sleeps write to the effect ledger, here and in worker processes."""
+    before = os.environ.get(EFFECT_LEDGER)
+    if path is not None:
+        os.environ[EFFECT_LEDGER] = str(path.absolute())
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[EFFECT_LEDGER] = before
+        elif path is not None:
+            del os.environ[EFFECT_LEDGER]
+
+
+async def _run(plan: Plan, job_file: JobFile, store: str) -> Run:
+    settings = settings_for(store)
+    app = the_app(plan.target, store)
+    _check_kinds(app, job_file)
+    async with session(settings, create=True) as opened, _workers(plan, job_file, app, opened):
+        submitted = await opened.operations.submit_job(job_file.request, opened.principal)
+        job = await _ended(opened, submitted.id, job_file.request.name)
+        tasks = await opened.views.job_tasks(opened.organization, job.id)
+        failures = await _failures(opened, tasks)
+    return Run(report(job, tasks, plan.concurrency, job_file.seconds), failures)
+
+
+def _check_kinds(app: "App", job_file: JobFile) -> None:
+    """Refuse, before anything is stored, what no worker of this command could run."""
+    missing = sorted({task.kind for task in job_file.request.tasks if app.registry.find(task.kind) is None})
+    if missing:
+        raise Invalid(
+            f"no handler here for kind {', '.join(map(repr, missing))}: name the app that has it with --app MODULE:APP,"
+            " or hand the job to other workers with `perdure job submit`",
+            field="kind",
+            kinds=missing,
+        )
+
+
+@contextlib.asynccontextmanager
+async def _workers(plan: Plan, job_file: JobFile, app: "App", opened: Session) -> AsyncIterator[None]:
+    """Workers that serve the queues of the job during the block, and the duties beside this command."""
+    queues = tuple(sorted({task.queue or DEFAULT_QUEUE for task in job_file.request.tasks} | set(app.registry.queues)))
+    if plan.workers == 0:
+        try:
+            async with app.worker(concurrency=min(plan.concurrency, 1000), queues=queues):
+                yield
+        finally:
+            await app.close()
+        return
+    store = opened.system.settings.store
+    shares = _shares(plan.concurrency, plan.workers)
+    commands = [worker_command(plan.target, share, queues, store) for share in shares]
+    processes = WorkerProcesses(commands, os.environ)
+    async with opened.system.engine.duty_runner(), processes.running():
+        await _registered(opened, processes)
+        yield
+
+
+def _shares(concurrency: int, workers: int) -> list[int]:
+    """How many tasks each worker runs at once: as even as it goes, none without."""
+    whole, rest = divmod(concurrency, workers)
+    return [share for share in (whole + (index < rest) for index in range(workers)) if share]
+
+
+async def _registered(opened: Session, processes: WorkerProcesses) -> None:
+    """Wait until all worker processes are known to the store: their start is no part of the job's run."""
+    async with asyncio.timeout(START_SECONDS):
+        while True:
+            workers = await opened.views.workers(opened.organization, None)
+            if processes.pids <= {worker.pid for worker in workers if worker.left_us is None}:
+                return
+            await asyncio.sleep(STARTED_EVERY)
+
+
+async def _ended(opened: Session, job_id: str, name: str) -> "JobView":
+    """Wait for the end of the job with a line of progress."""
+    job = await opened.views.job(opened.organization, job_id)
+    assert job is not None
+    async with watched(job.total, name) as advance:
+        while job.state not in JOB_ENDED:
+            await asyncio.sleep(LOOK_EVERY)
+            job = await opened.views.job(opened.organization, job_id)
+            assert job is not None
+            advance(job.total - job.open)
+    return job
+
+
+async def _failures(opened: Session, tasks: "list[JobTaskView]") -> list[str]:
+    """Why the first few of the failed tasks failed, a line each."""
+    failed = [task for task in tasks if task.state in BAD_ENDS]
+    lines = []
+    for task in failed[:SHOWN_FAILURES]:
+        view = await opened.views.task(opened.organization, task.id)
+        error = view.last_error if view is not None else None
+        cause = f": {error.type}: {error.message}" if error is not None else ""
+        lines.append(f"{task.name} {task.state} ({task.reason}){cause}")
+    if len(failed) > SHOWN_FAILURES:
+        lines.append(f"... and {len(failed) - SHOWN_FAILURES} more")
+    return lines

@@ -1,0 +1,63 @@
+"""Finding the user's app: `module:app`, with the working directory on the path as Python itself has it."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perdure.errors import Malformed, Misuse
+
+if TYPE_CHECKING:
+    from perdure.app import App
+
+
+def load_app(target: str) -> "App":
+    """The app that `module:app` names. Raises `Malformed` or `Misuse`, saying what is missing and where."""
+    from perdure.app import App
+
+    module_name, _, attribute = target.partition(":")
+    if not module_name or not attribute or not all(part.isidentifier() for part in module_name.split(".")):
+        raise Malformed(f"{target!r} is not MODULE:APP, such as shop.tasks:app", field="app")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module = _imported(module_name, folder)
+    value: object = module
+    for name in attribute.split("."):
+        if not hasattr(value, name):
+            apps = sorted(name for name, each in vars(module).items() if isinstance(each, App))
+            hint = f"; it has {', '.join(f'{module_name}:{each}' for each in apps)}" if apps else ""
+            raise Misuse(f"module {module_name} has no {attribute!r}{hint}", module=module_name)
+        value = getattr(value, name)
+    if not isinstance(value, App):
+        raise Misuse(f"{target} is a {type(value).__name__}, not a perdure.App", module=module_name)
+    return value
+
+
+def _imported(module_name: str, folder: str) -> object:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        # The module itself is missing, or a package above it; what it imports in turn is the user's own error.
+        missing = error.name or ""
+        if module_name == missing or module_name.startswith(missing + "."):
+            raise Misuse(
+                f"there is no module {missing!r} in {folder} or on the Python path; run from the folder that holds it",
+                module=module_name,
+            ) from None
+        raise Misuse(_import_failure(module_name, error), module=module_name) from error
+    except Exception as error:
+        raise Misuse(_import_failure(module_name, error), module=module_name) from error
+
+
+def _import_failure(module_name: str, error: BaseException) -> str:
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if not filename.startswith("<") and filename != __file__:
+            place = f" ({filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f" ({error.filename}:{error.lineno})"
+    return f"module {module_name} cannot be imported: {type(error).__name__}: {error}{place}"

@@ -1,0 +1,34 @@
+"""Where the log lines of a long-running command go: standard error, as text or JSON."""
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perdure.settings import Settings
+
+TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON: at, level, logger, message, and the error if there is one."""
+        line = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def configure(settings: "Settings") -> None:
+    """Send the log lines of this process to standard error, from the level that the settings say."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(TEXT))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])

@@ -1,0 +1,28 @@
+"""Options that many commands have, so that they mean and read the same everywhere."""
+
+from typing import Annotated
+
+import typer
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="PERDURE_STORE",
+        help="The store: a path or sqlite:///path. Default: perdure.db here.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document, nothing else, to standard output.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many rows at most.")]
+CursorOption = Annotated[str | None, typer.Option("--cursor", help="Go on where the last page ended.")]
+KindOption = Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be repeated.")]
+QueueOption = Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")]
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout", min=0, help="Give up waiting after so many seconds.", show_default=False)
+]
+TaskIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of tasks.", show_default=False)]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id of the task.", show_default=False)]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The id of the job.", show_default=False)]
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of the queue.", show_default=False)]

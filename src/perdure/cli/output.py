@@ -1,0 +1,131 @@
+"""What commands write: JSON that stays as it is for scripts, tables for people."""
+
+import base64
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPE_COLUMNS = 100_000
+"""Nothing is wrapped or cut where a program reads."""
+
+
+def write_json(value: Any) -> None:
+    """One JSON document and a line end on standard output, nothing else."""
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(plain(value)), indent=2)
+    sys.stdout.write(text.decode() + "\n")
+
+
+def plain(value: Any) -> Any:
+    """A view as JSON values. An instant `x_us` becomes `x_at` in ISO 8601, a body its value."""
+    import msgspec
+
+    from perdure.domain.task import Body
+
+    if isinstance(value, Body):
+        return _body(value)
+    if isinstance(value, msgspec.Struct):
+        return dict(_plain_field(name, getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return dict(_plain_field(name, getattr(value, name)) for name in value._fields)
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | frozenset):
+        return [plain(each) for each in value]
+    return value
+
+
+def _plain_field(name: str, value: Any) -> tuple[str, Any]:
+    if name.endswith("_us") and (value is None or isinstance(value, int)):
+        stem = name.removesuffix("_us")
+        return (stem if stem == "at" else f"{stem}_at"), instant(value)
+    return name, plain(value)
+
+
+def _body(body: Any) -> Any:
+    import msgspec
+
+    if body.encoding == "json":
+        return msgspec.json.decode(body.data)
+    return {"encoding": body.encoding, "base64": base64.b64encode(body.data).decode()}
+
+
+def instant(us: int | None) -> str | None:
+    """Microseconds since 1970 as `2026-11-29T12:00:00.000000Z`."""
+    if us is None:
+        return None
+    seconds, rest = divmod(us, 1_000_000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def shown_instant(us: int | None) -> str:
+    """An instant for people: local time, to the millisecond."""
+    if us is None:
+        return "-"
+    moment = datetime.fromtimestamp(us / 1_000_000, UTC).astimezone()
+    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
+
+
+def shown_seconds(seconds: float | None) -> str:
+    """A duration for people."""
+    if seconds is None:
+        return "-"
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d} min"
+
+
+def console(*, to_stderr: bool = False) -> "Console":
+    """Rich's console; as wide as it takes where no terminal is."""
+    from rich.console import Console
+
+    stream = sys.stderr if to_stderr else sys.stdout
+    width = None if stream.isatty() else PIPE_COLUMNS
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=width is not None)
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
+    """Rows under their columns, or the sentence `nothing`."""
+    from rich.table import Table
+
+    if not rows:
+        console().print(nothing)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*("-" if each is None else _safe(each) for each in row))
+    console().print(table)
+
+
+def write_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """Names and values, one pair a line; pairs without a value are left out."""
+    width = max((len(name) for name, _ in facts), default=0)
+    screen = console()
+    for name, value in facts:
+        if value is not None and value != "-":
+            screen.print(f"{name.ljust(width)}  {_safe(value)}")
+
+
+def write_line(text: str) -> None:
+    """One line on standard output."""
+    console().print(_safe(text))
+
+
+def write_note(text: str) -> None:
+    """One line beside the output: on standard error."""
+    console(to_stderr=True).print(_safe(text))
+
+
+def _safe(value: object) -> str:
+    """Text without characters that move the cursor or change the terminal: it may come from anybody's task."""
+    return "".join(each if each.isprintable() or each in "\n\t" else "�" for each in str(value))

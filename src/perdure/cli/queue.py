@@ -1,0 +1,93 @@
+"""`perdure queue ...`: see what is in queues, pause, resume and empty them."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from perdure.cli.options import JsonOption, QueueName, StoreOption, YesOption
+
+if TYPE_CHECKING:
+    from perdure.cli.session import Session
+    from perdure.store.views import QueueView
+
+app = typer.Typer(help="Queues: list, pause, resume, purge.", no_args_is_help=True, rich_markup_mode=None)
+
+SHOWN_STATES = ("pending", "queued", "leased", "running", "retrying", "cancelling")
+
+
+@app.command("list")
+def list_queues(store: StoreOption = None, json: JsonOption = False) -> None:
+    """List queues with what is in them."""
+    from perdure.cli.output import shown_instant, write_json, write_table
+    from perdure.cli.session import on_store
+
+    async def read(session: "Session") -> "list[QueueView]":
+        return await session.views.queues(session.organization)
+
+    queues = on_store(store, read)
+    if json:
+        write_json({"queues": queues})
+        return
+    write_table(
+        ("QUEUE", "PAUSED", *(state.upper() for state in SHOWN_STATES), "OLDEST QUEUED", "KINDS WITHOUT WORKER"),
+        [
+            (
+                each.name,
+                "yes" if each.paused else "no",
+                *(each.counts.get(state, 0) for state in SHOWN_STATES),
+                shown_instant(each.oldest_queued_us),
+                ", ".join(each.missing_kinds) or "-",
+            )
+            for each in queues
+        ],
+        "no queues",
+    )
+
+
+@app.command("pause")
+def pause(queue: QueueName, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Let nothing of a queue begin; what runs goes on, what is submitted waits."""
+    _set_paused(queue, True, store, json)
+
+
+@app.command("resume")
+def resume(queue: QueueName, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Let the tasks of a paused queue begin again."""
+    _set_paused(queue, False, store, json)
+
+
+@app.command("purge")
+def purge(queue: QueueName, yes: YesOption = False, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Cancel everything that waits in a queue; what runs goes on."""
+    from perdure.cli.confirm import confirm
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+
+    confirm(f"cancel everything that waits in queue {queue}?", yes)
+
+    async def empty(session: "Session") -> int:
+        return await session.operations.purge_queue(queue, session.principal)
+
+    cancelled = on_store(store, empty)
+    if json:
+        write_json({"queue": queue, "cancelled": cancelled})
+    else:
+        sys.stdout.write(f"{cancelled} tasks of queue {queue} are cancelled\n")
+
+
+def _set_paused(queue: str, paused: bool, store: str | None, json: bool) -> None:
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+
+    async def change(session: "Session") -> None:
+        if paused:
+            await session.operations.pause_queue(queue, session.principal)
+        else:
+            await session.operations.resume_queue(queue, session.principal)
+
+    on_store(store, change, create=True)
+    if json:
+        write_json({"queue": queue, "paused": paused})
+    else:
+        sys.stdout.write(f"queue {queue} is {'paused' if paused else 'running'}\n")

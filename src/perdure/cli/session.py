@@ -1,0 +1,106 @@
+"""The store that a command works on: opened for it, closed after it."""
+
+import asyncio
+import contextlib
+import getpass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from perdure.ambient import process_id
+
+if TYPE_CHECKING:
+    from perdure.engine.engine import Operations
+    from perdure.engine.requests import Principal
+    from perdure.settings import Settings
+    from perdure.store.views import Views
+    from perdure.wiring import System
+
+R = TypeVar("R")
+
+
+class Session(NamedTuple):
+    """An open store and who acts on it."""
+
+    system: "System"
+    principal: "Principal"
+
+    @property
+    def operations(self) -> "Operations":
+        """What can be done."""
+        return self.system.engine
+
+    @property
+    def views(self) -> "Views":
+        """What can be read."""
+        return self.system.engine.views
+
+    @property
+    def organization(self) -> str:
+        """Whose tasks these are."""
+        return self.principal.organization
+
+
+def on_store(store: str | None, work: Callable[[Session], Awaitable[R]], *, create: bool = False) -> R:
+    """Open the store, do the work, close the store, return what the work returned.
+
+    A store that does not exist is made only if `create`: a look at nothing shall not leave an empty file behind.
+    """
+
+    async def with_session() -> R:
+        async with session(settings_for(store), create=create) as opened:
+            return await work(opened)
+
+    return asyncio.run(with_session())
+
+
+@contextlib.asynccontextmanager
+async def session(settings: "Settings", *, create: bool) -> AsyncIterator[Session]:
+    """An open store. Raises `Unavailable` or `StoreUnusable` when it cannot be had."""
+    from perdure.engine.requests import Principal
+    from perdure.wiring import open_system
+
+    if not create:
+        check_exists(settings.store)
+    system = await open_system(settings)
+    try:
+        yield Session(system, Principal(settings.principal, settings.organization))
+    finally:
+        await system.close()
+
+
+def check_exists(store: str) -> None:
+    """Raise `StoreUnreachable` where there is no file."""
+    from perdure.errors import StoreUnreachable
+    from perdure.wiring import sqlite_path
+
+    path = sqlite_path(store)
+    if not path.exists():
+        raise StoreUnreachable(
+            f"there is no store at {path}: name one with --store or PERDURE_STORE; `perdure db migrate` makes one",
+            path=str(path),
+        )
+
+
+def same_store(one: str, other: str) -> bool:
+    """Whether two ways to name a store mean the same file."""
+    from perdure.wiring import sqlite_path
+
+    return sqlite_path(one).absolute() == sqlite_path(other).absolute()
+
+
+def settings_for(store: str | None) -> "Settings":
+    """The settings of this command line: the environment's, with the store and the user of this command."""
+    from perdure.settings import Settings
+
+    settings = Settings.load(store=store)
+    if settings.principal == Settings().principal:
+        settings = Settings.load(store=store, principal=f"cli:{user_name()}")
+    return settings
+
+
+def user_name() -> str:
+    """Who runs this process, as the history shall name them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"process-{process_id()}"

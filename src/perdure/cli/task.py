@@ -1,0 +1,200 @@
+"""`perdure task ...`: look at tasks, cancel them, wait for them."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import (
+    CursorOption,
+    JsonOption,
+    KindOption,
+    LimitOption,
+    QueueOption,
+    StoreOption,
+    TaskId,
+    TaskIds,
+    TimeoutOption,
+)
+from perdure.errors import Malformed
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from perdure.cli.session import Session
+    from perdure.store.ledger import Cancelled
+    from perdure.store.views import AttemptView, EventView, Page, TaskFilter, TaskView
+
+app = typer.Typer(help="Tasks: list, show, events, cancel, wait.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_tasks(
+    state: Annotated[list[str] | None, typer.Option(help="Only this state; may be repeated.")] = None,
+    kind: KindOption = None,
+    queue: QueueOption = None,
+    job: Annotated[str | None, typer.Option(help="Only the tasks of this job.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Only with this label, NAME=VALUE.")] = None,
+    reason: Annotated[list[str] | None, typer.Option(help="Only ended for this reason.")] = None,
+    limit: LimitOption = 50,
+    cursor: CursorOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List tasks, newest first."""
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.cli.task_views import write_tasks
+    from perdure.domain import ids
+    from perdure.domain.states import Reason, TaskState
+    from perdure.store.views import TaskFilter
+
+    where = TaskFilter(
+        states=tuple(TaskState(chosen(each, TaskState, "state")) for each in state or ()),
+        kinds=tuple(kind or ()),
+        queues=tuple(queue or ()),
+        job=ids.parse(job, "job") if job is not None else None,
+        labels=tuple(_label(each) for each in label or ()),
+        reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in reason or ()),
+    )
+    page = on_store(store, lambda session: fill_page(session, where, limit, cursor))
+    if json:
+        write_json({"tasks": page.rows, "cursor": page.cursor})
+    else:
+        write_tasks(page)
+
+
+@app.command("show")
+def show(task_id: TaskId, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show one task with its payload, result and attempts."""
+    from perdure.cli.output import plain, write_json
+    from perdure.cli.session import on_store
+    from perdure.cli.task_views import write_task
+    from perdure.domain import ids
+
+    parsed = ids.parse(task_id)
+
+    async def read(session: "Session") -> "tuple[TaskView, list[AttemptView]]":
+        view = await found(session, parsed)
+        return view, await session.views.attempts(session.organization, view.id)
+
+    view, attempts = on_store(store, read)
+    if json:
+        write_json(plain(view) | {"attempts": plain(attempts)})
+    else:
+        write_task(view, attempts)
+
+
+@app.command("events")
+def events(task_id: TaskId, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show the history of one task."""
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.cli.task_views import write_events
+    from perdure.domain import ids
+
+    parsed = ids.parse(task_id)
+
+    async def read(session: "Session") -> "list[EventView]":
+        return await session.views.events(session.organization, parsed)
+
+    history = on_store(store, read)
+    if json:
+        write_json({"events": history})
+    else:
+        write_events(history)
+
+
+@app.command("cancel")
+def cancel(
+    task_ids: TaskIds,
+    text: Annotated[str | None, typer.Option("--reason", help="Told to everybody who sees the task.")] = None,
+    note: Annotated[str | None, typer.Option(help="For you and administrators only.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Cancel tasks. What runs is asked to stop; what has ended stays as it is (exit code 2)."""
+    from perdure.cli.output import plain, write_json
+    from perdure.cli.session import on_store
+    from perdure.domain import ids
+
+    chosen_ids = [ids.parse(each) for each in task_ids]
+
+    async def request(session: "Session") -> "list[Cancelled]":
+        return await session.operations.cancel(chosen_ids, session.principal, text=text, note=note)
+
+    answers = on_store(store, request)
+    if json:
+        write_json({"tasks": [{"id": each, **plain(answer)} for each, answer in zip(chosen_ids, answers, strict=True)]})
+    refused = False
+    for each, answer in zip(chosen_ids, answers, strict=True):
+        refused |= answer.answer in ("ended", "not_found")
+        if not json:
+            sys.stdout.write(f"{each} {_cancel_words(answer)}\n")
+    if refused:
+        raise typer.Exit(2)
+
+
+@app.command("wait")
+def wait(
+    task_ids: TaskIds,
+    timeout: TimeoutOption = None,
+    any_of: Annotated[bool, typer.Option("--any", help="Until one has ended, not all.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Wait until tasks have ended. Exit code 1 if one did not succeed, or if the time is over."""
+    from perdure.cli.task_wait import wait_for
+    from perdure.domain import ids
+
+    raise typer.Exit(
+        wait_for(store, [ids.parse(each) for each in task_ids], timeout=timeout, any_of=any_of, as_json=json)
+    )
+
+
+async def fill_page(session: "Session", where: "TaskFilter", limit: int, cursor: str | None) -> "Page":
+    """One page of `limit` rows: pages of a filtered list may be short, so several may have to be read."""
+    from perdure.store.views import Page
+
+    rows: list[TaskView] = []
+    while True:
+        page = await session.views.tasks(session.organization, where, limit - len(rows), cursor)
+        rows += page.rows
+        cursor = page.cursor
+        if cursor is None or len(rows) >= limit:
+            return Page(rows, cursor)
+
+
+async def found(session: "Session", task_id: str) -> "TaskView":
+    """The task of that id. Raises `NotFound`."""
+    from perdure.errors import NotFound
+
+    view = await session.views.task(session.organization, task_id)
+    if view is None:
+        raise NotFound(f"there is no task {task_id} in this store", what="task", id=task_id)
+    return view
+
+
+def chosen(text: str, of: "type[StrEnum]", what: str) -> str:
+    """`text` if it is one of the words. Raises `Malformed` with the words."""
+    words = [each.value for each in of]
+    if text not in words:
+        raise Malformed(f"there is no {what} {text!r}; they are {', '.join(words)}", field=what)
+    return text
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise Malformed(f"--label {text!r} is not NAME=VALUE", field="label")
+    return name, value
+
+
+def _cancel_words(answer: "Cancelled") -> str:
+    return {
+        "cancelled": "is cancelled",
+        "cancelling": "is asked to stop",
+        "already": f"was cancelled before ({answer.state})",
+        "ended": f"has ended: {answer.state} ({answer.reason})",
+        "not_found": "is not known here",
+    }[answer.answer.value]

@@ -1,0 +1,128 @@
+"""Tasks, attempts and histories as people read them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from perdure.cli.output import (
+    plain,
+    shown_instant,
+    shown_seconds,
+    write_facts,
+    write_line,
+    write_note,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from perdure.store.views import AttemptView, EventView, Page, TaskView
+
+
+def write_tasks(page: "Page") -> None:
+    """A page of tasks, and how to see the next one."""
+    write_table(
+        ("ID", "STATE", "KIND", "QUEUE", "ATTEMPT", "CREATED", "RAN"),
+        [
+            (
+                view.id,
+                _state(view),
+                view.kind,
+                view.queue,
+                f"{view.attempt}/{view.max_attempts}",
+                shown_instant(view.created_us),
+                _ran(view.started_us, view.finished_us),
+            )
+            for view in page.rows
+        ],
+        "no tasks",
+    )
+    if page.cursor is not None:
+        write_note(f"more with --cursor {page.cursor}")
+
+
+def write_task(view: "TaskView", attempts: "Sequence[AttemptView]") -> None:
+    """One task, all of it."""
+    write_facts(
+        [
+            ("id", view.id),
+            ("kind", view.kind),
+            ("state", _state(view)),
+            ("queue", f"{view.queue} (priority {view.priority})"),
+            ("job", f"{view.job} ({view.name})" if view.job else None),
+            ("waits for", f"{view.waits} tasks" if view.waits else None),
+            ("attempt", f"{view.attempt} of {view.max_attempts}, losses {view.losses}"),
+            ("generation", view.generation if view.generation > 1 else None),
+            ("worker", view.worker),
+            ("created", f"{shown_instant(view.created_us)} by {view.principal}"),
+            ("due", shown_instant(view.due_us)),
+            ("started", shown_instant(view.started_us)),
+            ("finished", shown_instant(view.finished_us)),
+            ("ran", _ran(view.started_us, view.finished_us)),
+            ("deadline", shown_instant(view.deadline_us) if view.finished_us is None else None),
+            ("must begin by", shown_instant(view.expires_us) if view.finished_us is None else None),
+            ("phase", view.phase),
+            ("progress", view.progress),
+            ("labels", ", ".join(f"{name}={value}" for name, value in sorted(view.labels.items())) or None),
+            ("metadata", _json(view.metadata)),
+            ("cancel", _cancel(view)),
+            ("summary", view.summary),
+            ("last error", _error(view.last_error)),
+            ("payload", _json(plain(view.payload))),
+            ("result", _json(plain(view.result))),
+        ]
+    )
+    if attempts:
+        write_line("")
+        write_table(
+            ("FENCE", "ATTEMPT", "STATE", "REASON", "WORKER", "LEASED", "RAN", "ERROR"),
+            [
+                (
+                    each.fence,
+                    each.attempt,
+                    each.state,
+                    each.reason,
+                    each.worker,
+                    shown_instant(each.leased_us),
+                    _ran(each.started_us or each.leased_us, each.ended_us),
+                    _error(each.error),
+                )
+                for each in attempts
+            ],
+            "",
+        )
+
+
+def write_events(history: "Sequence[EventView]") -> None:
+    """A history, oldest first."""
+    write_table(
+        ("AT", "EVENT", "ACTOR", "DATA"),
+        [(shown_instant(each.at_us), each.type, each.actor, _json(each.data or None)) for each in history],
+        "no history",
+    )
+
+
+def _state(view: "TaskView") -> str:
+    shown = f"{view.state} ({view.reason})" if view.reason is not None else str(view.state)
+    return f"{shown}, discarded" if view.discarded else shown
+
+
+def _ran(began_us: int | None, ended_us: int | None) -> str:
+    if began_us is None or ended_us is None:
+        return "-"
+    return shown_seconds((ended_us - began_us) / 1_000_000)
+
+
+def _cancel(view: "TaskView") -> str | None:
+    if view.cancel is None:
+        return None
+    text = f": {view.cancel.text}" if view.cancel.text else ""
+    return f"asked {shown_instant(view.cancel.at_us)} by {view.cancel.actor} ({view.cancel.reason}){text}"
+
+
+def _error(error: Any) -> str | None:
+    return f"{error.type}: {error.message}" if error is not None else None
+
+
+def _json(value: Any) -> str | None:
+    import msgspec
+
+    return None if value is None else msgspec.json.encode(value).decode()

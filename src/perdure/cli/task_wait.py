@@ -1,0 +1,86 @@
+"""Waiting for tasks with a live line for each few of them."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from perdure.cli.output import console, plain, write_json, write_table
+from perdure.cli.problems import FAILED, SUCCEEDED
+from perdure.cli.session import Session, on_store
+from perdure.errors import NotFound
+
+if TYPE_CHECKING:
+    from perdure.store.views import Ended
+
+SHOWN_EVERY = 0.25
+"""Seconds between two looks while somebody watches."""
+
+
+def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | None, any_of: bool, as_json: bool) -> int:
+    """Wait for the end of all (or one) of these tasks, write how they ended, and return the exit code.
+
+    Raises `WaitTimedOut`, and `NotFound` for a task that the store does not have.
+    """
+    ended = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of))
+    if as_json:
+        write_json({"tasks": [plain(each) for each in ended]})
+    else:
+        _write(ended)
+    from perdure.domain.states import GOOD_ENDS
+
+    return SUCCEEDED if all(each.state in GOOD_ENDS for each in ended) else FAILED
+
+
+async def _wait(session: Session, task_ids: Sequence[str], timeout: float | None, any_of: bool) -> "list[Ended]":
+    for task_id in task_ids:
+        if await session.views.task(session.organization, task_id) is None:
+            raise NotFound(f"there is no task {task_id} in this store", what="task", id=task_id)
+    async with watched(len(task_ids), "tasks") as advance, _watch(session, task_ids, advance):
+        return await session.operations.wait_ended(session.organization, task_ids, timeout, any_of)
+
+
+@contextlib.asynccontextmanager
+async def _watch(session: Session, task_ids: Sequence[str], advance: Callable[[int], None]) -> AsyncIterator[None]:
+    """Move the progress while the body waits."""
+    import asyncio
+
+    async def look() -> None:
+        while True:
+            advance(len(await session.views.ended(session.organization, task_ids)))
+            await asyncio.sleep(SHOWN_EVERY)
+
+    looking = asyncio.get_running_loop().create_task(look(), name="perdure-progress")
+    try:
+        yield
+    finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
+
+
+@contextlib.asynccontextmanager
+async def watched(total: int, what: str) -> AsyncIterator[Callable[[int], None]]:
+    """A progress bar on standard error where somebody watches; what it gives sets how many are done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = console(to_stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda done: progress.update(bar, completed=done)
+
+
+def _write(ended: "Sequence[Ended]") -> None:
+    write_table(
+        ("ID", "STATE", "REASON", "RESULT"),
+        [(each.id, each.state, each.reason, _outcome(each)) for each in ended],
+        "nothing has ended",
+    )
+
+
+def _outcome(ended: "Ended") -> str:
+    import msgspec
+
+    if ended.error is not None:
+        return f"{ended.error.type}: {ended.error.message}"
+    return msgspec.json.encode(plain(ended.result)).decode() if ended.result is not None else "-"

@@ -1,0 +1,97 @@
+"""`perdure worker MODULE:APP` runs a worker, `perdure worker list` shows them all."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from perdure.cli.options import JsonOption, StoreOption
+
+if TYPE_CHECKING:
+    from perdure.cli.session import Session
+    from perdure.store.views import WorkerView
+
+DEFAULT_COMMAND = "run"
+
+
+class RunByDefault(TyperGroup):
+    """`worker MODULE:APP` means `worker run MODULE:APP`: a module's name is never one of the commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command in where it was left out."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [DEFAULT_COMMAND, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=RunByDefault,
+    help="Workers: `perdure worker MODULE:APP` runs one, `perdure worker list` shows all.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+ConcurrencyOption = Annotated[int | None, typer.Option(min=1, help="How many tasks run at once.", show_default=False)]
+QueuesOption = Annotated[list[str] | None, typer.Option("--queue", help="A queue to serve; may be repeated.")]
+
+
+@app.command(DEFAULT_COMMAND)
+def run(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:APP]", help="The app; the built-in kinds alone without.", show_default=False),
+    ] = None,
+    concurrency: ConcurrencyOption = None,
+    queue: QueuesOption = None,
+    name: Annotated[str | None, typer.Option(help="The worker's name, for people.")] = None,
+    grace: Annotated[float | None, typer.Option(min=0, help="Seconds to finish after SIGTERM.")] = None,
+    duties: Annotated[bool, typer.Option(help="Run the system's duties beside the worker.")] = True,
+    attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
+    store: Annotated[
+        str | None, typer.Option("--store", help="The store; default: the app's own.", show_default=False)
+    ] = None,
+) -> None:
+    """Run a worker until SIGTERM or SIGINT; a second signal stops it at once."""
+    from perdure.cli.working import WorkOptions, work
+
+    raise typer.Exit(work(WorkOptions(target, concurrency, tuple(queue or ()), name, grace, duties, attached, store)))
+
+
+@app.command("list")
+def list_workers(
+    active_since: Annotated[float, typer.Option(min=0, help="Seen within so many seconds.")] = 120.0,
+    everything: Annotated[bool, typer.Option("--all", help="Those that are gone too.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List workers that are alive."""
+    from perdure.cli.output import shown_instant, write_json, write_table
+    from perdure.cli.session import on_store
+
+    active_us = None if everything else round(active_since * 1_000_000)
+
+    async def read(session: "Session") -> "list[WorkerView]":
+        return await session.views.workers(session.organization, active_us)
+
+    workers = on_store(store, read)
+    if json:
+        write_json({"workers": workers})
+        return
+    write_table(
+        ("ID", "NAME", "HOST", "PID", "ORDER", "LEASES", "QUEUES", "KINDS", "SEEN"),
+        [
+            (
+                each.id,
+                each.name,
+                each.host,
+                each.pid,
+                each.order if each.left_us is None else "left",
+                f"{each.leases}/{each.capacity}",
+                ", ".join(each.queues),
+                ", ".join(each.kinds),
+                shown_instant(each.seen_us),
+            )
+            for each in workers
+        ],
+        "no workers",
+    )
