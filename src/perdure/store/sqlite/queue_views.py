@@ -7,7 +7,6 @@ from perdure.domain.policy import QueuePolicy
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.views import Overview, QueueView, WorkerView
 
-
 _DEFAULTS = QueuePolicy()
 
 
