@@ -1,7 +1,7 @@
 """From a request to a task: checked, with the kind's and the system's defaults filled in, and an id of its own."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class Place(NamedTuple):
     trigger: Trigger
     if_failed: FailurePolicy
     waits: int
-    bindings: dict[str, str]
+    bindings: dict[str, str | list[str]]
 
 
 class _Template(NamedTuple):
@@ -78,7 +78,7 @@ class TaskBuilder:
     def build_in_job(self, request: TaskRequest, place: Place) -> Task:
         """A task of a job. Raises a `Refused` that names the field."""
         template = self._template_of(request.kind)
-        payload = self._payload(request, template.kind)
+        payload = self._payload(request, template.kind, place.bindings)
         if not place.bindings and _asks_for_nothing_special(request):
             tail = template.tail
             job = (place.job, place.name, place.trigger, place.if_failed, place.waits)
@@ -120,10 +120,10 @@ class TaskBuilder:
         template = self._templates[name] = _Template(kind, head, tail)
         return template
 
-    def _payload(self, request: TaskRequest, kind: Kind) -> str:
+    def _payload(self, request: TaskRequest, kind: Kind, bound: Collection[str] = ()) -> str:
         data = encoding.encode(request.payload, "payload", self._payload_max_bytes)
         if kind.schema is not None:
-            kind.check_payload(data)
+            kind.check_payload(data, bound)
         self.bytes_left -= len(data)
         if self.bytes_left < 0:
             raise encoding.too_large(

@@ -1,7 +1,7 @@
 """What is known of each kind: its defaults and the schema of its payload, as workers declared them."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -73,8 +73,11 @@ class Kind:
         self.schema = schema
         self._validator: Any = None
 
-    def check_payload(self, data: bytes) -> None:
-        """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`."""
+    def check_payload(self, data: bytes, bound: Collection[str] = ()) -> None:
+        """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`.
+
+        `bound` are fields that results of other tasks will fill: that they are missing is no fault.
+        """
         if self.schema is None:
             return
         if self._validator is None:
@@ -82,9 +85,16 @@ class Kind:
         value = encoding.decode(data)
         if self._validator.is_valid(value):
             return
-        fault = next(iter(self._validator.iter_errors(value)))
+        faults = self._validator.iter_errors(value)
+        fault = next((each for each in faults if not _is_filled_later(each, bound)), None)
+        if fault is None:
+            return
         path = encoding.shown_path("payload", list(fault.instance_path))
         raise Invalid(f"{path} is not what kind {self.name!r} takes: {fault.message[:500]}", field=path)
+
+
+def _is_filled_later(fault: Any, bound: Collection[str]) -> bool:
+    return bool(bound) and not fault.instance_path and fault.kind.name == "required" and fault.kind.property in bound
 
 
 def compile_schema(schema: object) -> Any:

@@ -54,12 +54,12 @@ class Dependency(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class JobTaskRequest(TaskRequest, kw_only=True, forbid_unknown_fields=True):
-    """A task of a job. `bindings` maps a payload field to the name of the parent whose result fills it."""
+    """A task of a job. `bindings` maps a payload field to the parent whose result fills it, or to a list of parents."""
 
     name: str
     depends_on: list[str | Dependency] = []
     trigger: Trigger = "all_succeeded"
-    bindings: dict[str, str] = {}
+    bindings: dict[str, str | list[str]] = {}
 
 
 class JobRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

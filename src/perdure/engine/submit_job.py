@@ -117,13 +117,14 @@ def _build_task(
 def _check_bindings(task: JobTaskRequest, above: dict[str, FailurePolicy]) -> None:
     if len(task.bindings) > limits.BINDINGS_MAX:
         raise Invalid(f"a task has {limits.BINDINGS_MAX} bindings at most", field="bindings")
-    for field, parent in task.bindings.items():
+    for field, bound in task.bindings.items():
         check_title(field, "bindings")
-        if parent not in above:
-            raise Invalid(
-                f"field {field!r} is bound to the result of {parent!r}, which is not in depends_on",
-                field=f"bindings.{field}",
-            )
+        for parent in [bound] if isinstance(bound, str) else bound:
+            if parent not in above:
+                raise Invalid(
+                    f"field {field!r} is bound to the result of {parent!r}, which is not in depends_on",
+                    field=f"bindings.{field}",
+                )
 
 
 def _of_task(refusal: Refused, task: JobTaskRequest) -> Refused:
