@@ -11,11 +11,12 @@
 Every public name is in `__all__`. They are loaded when they are first used, so that `import perdure` is quick.
 """
 
-from importlib import import_module
-from importlib.metadata import version as _version
-from typing import TYPE_CHECKING, Any
+import importlib
+import importlib.metadata
+import typing
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
+    __version__: str
     from perdure.app.app import App
     from perdure.app.handle import Handle, as_completed, wait_all, wait_any
     from perdure.app.job import JobBuilder
@@ -157,14 +158,14 @@ __all__ = [
     "wait_any",
 ]
 
-__version__ = _version("perdure")
 
-
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
+    if name == "__version__":
+        return importlib.metadata.version("perdure")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'perdure' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

@@ -3,9 +3,9 @@
 The only module that may import from every layer below the app.
 """
 
+import asyncio
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from perdure.ambient import Chance, Clock, Ids, SystemClock
@@ -13,11 +13,15 @@ from perdure.engine.engine import Engine
 from perdure.engine.engine_settings import EngineSettings
 from perdure.errors import Misuse
 from perdure.settings import Settings
+from perdure.store.schema import Migration
+from perdure.store.sqlite.schema import known_steps, read_status
 from perdure.store.sqlite.store import SqliteStore
 from perdure.store.store import Store
-from perdure.worker.loop import Worker
 from perdure.worker.registry import Registry
 from perdure.worker.worker_settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from perdure.worker.loop import Worker
 
 LATER_SCHEMES = ("postgres", "postgresql", "cockroachdb", "redis", "rediss", "valkey", "http", "https")
 """Stores and gateways that are planned."""
@@ -35,26 +39,48 @@ class System:
     known_kinds: set[str] = field(default_factory=set)
     """Kinds that the store is known to know."""
 
-    def worker(self, registry: Registry, **options: Any) -> Worker:
+    def worker(self, registry: Registry, **options: Any) -> "Worker":
         """A worker on this engine. Options replace the settings of the same names."""
+        from perdure.worker.loop import Worker
+
         return Worker(
             self.engine, registry, clock=self.clock, ids=self.ids, settings=worker_settings(self.settings, **options)
         )
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Let go of the store. Harmless when closed already."""
+        await self.engine.close()
         await self.store.close()
 
 
 async def open_system(
-    settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None, chance: Chance | None = None
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    chance: Chance | None = None,
+    inline: bool = False,
 ) -> System:
-    """Open what the settings name. Raises `Misuse`, one of `Unavailable` or one of `StoreUnusable`."""
+    """Open what the settings name. Raises `Misuse`, one of `Unavailable` or one of `StoreUnusable`.
+
+    `inline` is for tests: no threads, every call of the store runs at once.
+    """
     clock = clock or SystemClock()
     ids = ids or Ids(clock)
-    store = await SqliteStore.open(sqlite_path(settings.store), clock=clock, lock_timeout=settings.busy_timeout)
+    store = await SqliteStore.open(sqlite_path(settings.store), clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
     engine = Engine(store, clock=clock, ids=ids, chance=chance or Chance(), settings=engine_settings(settings))
     return System(settings, clock, ids, store, engine)
+
+
+async def schema_status(settings: Settings) -> list[Migration]:
+    """Every step of the schema that this perdure knows and which of them the store took; nothing is changed or made.
+
+    Raises `SchemaTooNew` or one of `Unavailable`.
+    """
+    path = sqlite_path(settings.store)
+    if not path.exists():
+        return known_steps()
+    return await asyncio.to_thread(read_status, str(path))
 
 
 def check_store(url: str) -> None:
@@ -62,7 +88,7 @@ def check_store(url: str) -> None:
     sqlite_path(url)
 
 
-def sqlite_path(url: str) -> Path:
+def sqlite_path(url: str) -> str:
     """The file of a store's URL. Raises `Misuse` for what this version cannot open, saying what it can."""
     scheme = urlsplit(url).scheme.lower() if "://" in url else ""
     family = scheme.partition("+")[0]
@@ -72,13 +98,13 @@ def sqlite_path(url: str) -> Path:
             store=url,
         )
     if not scheme:
-        return Path(url)
+        return url
     if family != "sqlite":
         raise Misuse(f"{url!r} names no store: use the path of a SQLite file, or sqlite:///path", store=url)
     path = url[len(scheme) + len("://") :]
     if not path.startswith("/") or path == "/":
         raise Misuse(f"{url!r} names no file: write sqlite:///relative/path or sqlite:////absolute/path", store=url)
-    return Path(path[1:])
+    return path[1:]
 
 
 def engine_settings(settings: Settings) -> EngineSettings:

@@ -1,10 +1,10 @@
 """The app: the one object that a program makes, and everything a program does with tasks goes through it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from perdure.app.call import Target, call_of
 from perdure.app.handle import Handle
@@ -14,14 +14,14 @@ from perdure.app.opening import Openings
 from perdure.app.running import Working, run_until_signal
 from perdure.app.submitting import Answer, Many, all_or_raise, submit_calls
 from perdure.app.sync import SyncApp
-from perdure.app.task import OPTION_NAMES, Call, R, Task, TaskDecorator
+from perdure.app.task import OPTION_NAMES, Call, KindOptions, R, Task, TaskDecorator, registration
 from perdure.builtin import SLEEP_KIND, sleep
 from perdure.domain import ids
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss
-from perdure.engine.engine import Duty, Operations
+from perdure.engine.duties import Duty
+from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
-from perdure.errors import Misuse
 from perdure.settings import Settings
 from perdure.wiring import System, check_store, open_system
 from perdure.worker.handler import Handler
@@ -79,61 +79,16 @@ class App:
         """Let go of the store. Harmless when nothing is open; a later use opens it again."""
         await self.openings.close()
 
-    def task(
-        self,
-        kind: str,
-        *,
-        queue: str | None = None,
-        priority: int | None = None,
-        max_attempts: int | None = None,
-        retry: Retry | None = None,
-        timeout: float | None = None,
-        ttl: float | None = None,
-        execution_limit: float | None = None,
-        lease: float | None = None,
-        max_losses: int | None = None,
-        on_loss: OnLoss | None = None,
-        capabilities: list[str] | None = None,
-        retry_on: Sequence[type[BaseException]] | None = None,
-        give_up_on: Sequence[type[BaseException]] | None = None,
-        isolation: Literal["async", "thread"] | None = None,
-        redact: bool = False,
-        upcasts: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
-    ) -> TaskDecorator:
+    def task(self, kind: str, **options: Unpack[KindOptions]) -> TaskDecorator:
         """Make a task of a function, async or plain: workers of this app call it for tasks of `kind`.
 
-        The options are the defaults for every task of the kind; a submit may say otherwise. Durations are seconds.
-        `max_attempts` is short for `retry=Retry(max_attempts)`. `retry_on` and `give_up_on` say which errors are worth
-        another attempt. `redact` removes the payload at the end. `upcasts` maps older kinds to functions that turn
-        their payload into this kind's, so that this handler runs their tasks too.
-
-        Raises `Misuse` when the kind is registered already or the function cannot be a handler.
+        The options, listed in `KindOptions`, are the defaults for every task of the kind; a submit may say otherwise.
+        Durations are seconds. Raises `Misuse` when the kind is registered already or the function cannot be a handler.
         """
-        if max_attempts is not None:
-            if retry is not None:
-                raise Misuse(f"task {kind!r}: say max_attempts either on its own or inside retry=, not both")
-            retry = Retry(max_attempts)
+        said = registration(kind, options)
 
         def register(function: Callable[..., Any]) -> Handler:
-            return self.registry.add(
-                kind,
-                function,
-                isolation=isolation,
-                retry_on=tuple(retry_on or ()),
-                give_up_on=tuple(give_up_on or ()),
-                upcasters=upcasts,
-                queue=queue,
-                priority=priority,
-                retry=retry,
-                timeout=timeout,
-                ttl=ttl,
-                execution_limit=execution_limit,
-                lease=lease,
-                max_losses=max_losses,
-                on_loss=on_loss,
-                capabilities=tuple(capabilities or ()),
-                redact=redact,
-            )
+            return self.registry.add(kind, function, **said)
 
         def made(task: Task[..., Any]) -> None:
             self.tasks[kind] = task

@@ -1,9 +1,9 @@
 """From the arguments of a submit to a call: which are options, which are the handler's fields."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from perdure.app.task import OPTION_NAMES, Call, ResultOf, Task
+from perdure.app.task import Call, Task, is_result
 from perdure.errors import Misuse
 
 Target = Task[..., Any] | Call[Any] | str
@@ -18,8 +18,10 @@ def call_of(
     payload: Any = None,
     options: Mapping[str, Any],
     known: Mapping[str, Task[..., Any]],
+    keywords: Collection[str] = (),
 ) -> Call[Any]:
-    """The call that a submit means. `options` that are `None` were not said; `known` are the app's tasks by kind.
+    """The call that a submit means. `options` that are `None` were not said; `known` are the app's tasks by kind;
+    `keywords` were said too and belong to the submit as well.
 
     Raises `Misuse` where the arguments contradict each other and `Invalid` where the handler does not take them.
     """
@@ -29,6 +31,8 @@ def call_of(
         return target.with_options(**said)
     task = known.get(target) if isinstance(target, str) else target
     kind = target if isinstance(target, str) else target.kind
+    if task is not None:
+        _refuse_ambiguous(task, {*said, *keywords, *(["payload"] if payload is not None else [])})
     if payload is not None:
         if args or fields:
             raise Misuse(f"submit of {kind!r}: give either payload= or the handler's fields, not both")
@@ -36,9 +40,8 @@ def call_of(
     if task is None:
         if args:
             raise Misuse(f"kind {kind!r} is not one of this app's tasks: give its fields by name, or payload=")
-        results = {name: value for name, value in fields.items() if isinstance(value, ResultOf)}
+        results = {name: value for name, value in fields.items() if is_result(value)}
         return Call(kind, {name: fields[name] for name in fields if name not in results}, said, results=results)
-    _refuse_ambiguous(task, said)
     return task.call(*args, **fields).with_options(**said)
 
 
@@ -49,10 +52,9 @@ def _refuse_arguments(call: Call[Any], args: Sequence[Any], fields: Mapping[str,
         )
 
 
-def _refuse_ambiguous(task: Task[..., Any], said: Mapping[str, Any]) -> None:
-    for name in sorted(said.keys() & OPTION_NAMES):
-        if name in task.handler.parameters:
-            raise Misuse(
-                f"{name!r} is both an option of submit and a field of {task.kind!r}: submit"
-                f" task.call({name}=...) for the field, and give {name}= beside it for the option"
-            )
+def _refuse_ambiguous(task: Task[..., Any], said: Collection[str]) -> None:
+    for name in sorted(set(said) & set(task.handler.parameters)):
+        raise Misuse(
+            f"{name}= could mean the field of {task.kind!r} or what is said of the task itself: give"
+            f" task.call({name}=...) for the field, and {name}= beside it for the other"
+        )

@@ -12,7 +12,7 @@ from perdure.app.handle import Access
 from perdure.app.job_handle import JobHandle
 from perdure.app.known_kinds import declare_unknown
 from perdure.app.node import Node
-from perdure.app.task import OPTION_NAMES, Call, R, Task
+from perdure.app.task import OPTION_NAMES, Call, R, ResultOf, Task
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss, Trigger
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
@@ -101,9 +101,20 @@ class JobBuilder:
         if self._done:
             raise Misuse(f"job {self.name!r} is submitted or given up: no task can be added to it any more")
         options = {option: fields.pop(option) for option in OPTION_NAMES & fields.keys()}
-        call = call_of(task, args, fields, payload=payload, options=options, known=self._known)
+        own = {"after": after, "name": name, "trigger": trigger != "all_succeeded", "on_failure": on_failure}
+        call = call_of(
+            task,
+            args,
+            fields,
+            payload=payload,
+            options=options,
+            known=self._known,
+            keywords=[keyword for keyword, said in own.items() if said],
+        )
         chosen = self._name_for(call.kind, name)
-        parents = self._parents(chosen, [*after, *(result.name for result in call.results.values())])
+        bindings = {field: _names_of(results) for field, results in call.results.items()}
+        bound = [name for names in bindings.values() for name in ([names] if isinstance(names, str) else names)]
+        parents = self._parents(chosen, [*after, *bound])
         request = call.request()
         node: Node[Any] = Node(chosen, call.task)
         self._requests.append(
@@ -112,7 +123,7 @@ class JobBuilder:
                 name=chosen,
                 depends_on=[Dependency(name=each, on_failure=on_failure) if on_failure else each for each in parents],
                 trigger=trigger,
-                bindings={field: result.name for field, result in call.results.items()},
+                bindings=bindings,
             )
         )
         self.nodes[chosen] = node
@@ -173,3 +184,7 @@ class JobBuilder:
                 )
             parents[parent] = None
         return list(parents)
+
+
+def _names_of(results: ResultOf | list[ResultOf]) -> str | list[str]:
+    return results.name if isinstance(results, ResultOf) else [result.name for result in results]

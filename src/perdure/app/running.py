@@ -7,13 +7,14 @@ import os
 import signal
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from perdure.app.duty_loop import DutyLoop
 from perdure.engine.requests import Principal
 from perdure.wiring import System
-from perdure.worker.loop import Worker
 from perdure.worker.registry import Registry
+
+if TYPE_CHECKING:
+    from perdure.worker.loop import Worker
 
 log = logging.getLogger("perdure.run")
 
@@ -53,7 +54,7 @@ class Working:
         self._worker = worker = system.worker(self._app.registry, **self._options)
         if self._drained.is_set():
             return
-        async with self._duties_beside(system):
+        async with system.engine.duty_runner() if self._duties else contextlib.nullcontext():
             await worker.run()
 
     def drain(self) -> None:
@@ -72,20 +73,6 @@ class Working:
         self.drain()
         if self._running is not None:
             await self._running
-
-    @contextlib.asynccontextmanager
-    async def _duties_beside(self, system: System) -> Any:
-        if not self._duties:
-            yield
-            return
-        loop = DutyLoop(system.engine.duties(), system.clock, system.engine.subscribe)
-        running = asyncio.create_task(loop.run(), name="perdure-duties")
-        try:
-            yield
-        finally:
-            running.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await running
 
 
 async def run_until_signal(working: Working) -> None:

@@ -50,7 +50,7 @@ def all_or_raise(answers: Sequence[Answer]) -> list[Handle[Any]]:
     if len(answers) > 1:
         first.args = (
             f"{len(errors)} of {len(answers)} tasks were refused, the first is number {index}: {first.message}."
-            f" The other {len(handles)} are submitted; return_errors=True gives handles and errors side by side",
+            f" {len(handles)} are submitted; return_errors=True gives handles and errors side by side",
         )
         first.message = str(first.args[0])
         first.fields |= {"index": index, "submitted": [handle.id for handle in handles]}

@@ -1,10 +1,10 @@
 """What `@app.task` makes of a function, and a call of it that has not been submitted yet."""
 
 import functools
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -41,6 +41,32 @@ class Options(TypedDict, total=False):
     trace: str | None
 
 
+class KindOptions(TypedDict, total=False):
+    """What a kind says: the defaults of its tasks, and how its handler is called and judged. Durations are seconds."""
+
+    queue: str | None
+    priority: int | None
+    max_attempts: int | None
+    """Short for `retry=Retry(max_attempts)`."""
+    retry: Retry | None
+    timeout: float | None
+    ttl: float | None
+    execution_limit: float | None
+    lease: float | None
+    max_losses: int | None
+    on_loss: OnLoss | None
+    capabilities: list[str] | None
+    retry_on: Sequence[type[BaseException]] | None
+    """Only these errors are worth another attempt."""
+    give_up_on: Sequence[type[BaseException]] | None
+    """These errors are not."""
+    isolation: Literal["async", "thread"] | None
+    redact: bool
+    """Remove the payload once the task has ended and cannot be redriven."""
+    upcasts: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None
+    """Older kinds that this handler runs too, each with what turns its payload into this kind's."""
+
+
 OPTION_NAMES = frozenset(Options.__annotations__)
 
 
@@ -54,6 +80,13 @@ class ResultOf:
         return f"<result of {self.name!r}>"
 
 
+def is_result(value: object) -> bool:
+    """Whether a field's value is a result to come, or a list of nothing else."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(each, ResultOf) for each in value)
+    return isinstance(value, ResultOf)
+
+
 @dataclass(frozen=True)
 class Call(Generic[R_co]):
     """A kind with its payload and options, ready to be submitted, alone or among many."""
@@ -62,8 +95,8 @@ class Call(Generic[R_co]):
     payload: Any
     options: Mapping[str, Any] = field(default_factory=dict)
     task: "Task[..., R_co] | None" = None
-    results: Mapping[str, ResultOf] = field(default_factory=dict)
-    """The fields that results of other tasks of a job will fill."""
+    results: Mapping[str, ResultOf | list[ResultOf]] = field(default_factory=dict)
+    """The fields that results of other tasks of a job will fill: one result, or a list of them."""
 
     def with_options(self, **options: Unpack[Options]) -> "Call[R_co]":
         """The same call with these options on top of those that it has. Raises `Misuse` for an unknown one."""
@@ -100,7 +133,7 @@ class Task(Generic[P, R_co]):
 
         Raises `Invalid` when the handler does not take such arguments.
         """
-        if any(isinstance(value, ResultOf) for value in (*args, *fields.values())):
+        if any(is_result(value) for value in (*args, *fields.values())):
             return self._call_with_results(args, fields)
         return Call(self.kind, self.handler.bind(args, fields), task=self)
 
@@ -109,7 +142,7 @@ class Task(Generic[P, R_co]):
         named = {**dict(zip(names, args, strict=False)), **fields}
         if len(args) > len(names) or len(named) < len(args) + len(fields):
             self.handler.bind(args, fields)  # It says what is wrong with them.
-        results = {name: value for name, value in named.items() if isinstance(value, ResultOf)}
+        results = {name: value for name, value in named.items() if is_result(value)}
         given = {name: value for name, value in named.items() if name not in results}
         return Call(self.kind, self.handler.bind((), given, set(results)), task=self, results=results)
 
@@ -155,3 +188,21 @@ class TaskDecorator:
         task: Task[..., Any] = AsyncTask(handler, function) if handler.is_async else SyncTask(handler, function)
         self._made(task)
         return task
+
+
+def registration(kind: str, options: KindOptions) -> dict[str, Any]:
+    """The options as the registry takes them. Raises `Misuse` for an unknown one and for two that contradict."""
+    unknown = sorted(options.keys() - KindOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(sorted(KindOptions.__annotations__))
+        raise Misuse(f"task {kind!r} is given the unknown option {unknown[0]!r}; the options are {known}", kind=kind)
+    said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if "max_attempts" in said:
+        if "retry" in said:
+            raise Misuse(f"task {kind!r}: say max_attempts either on its own or inside retry=, not both", kind=kind)
+        said["retry"] = Retry(said.pop("max_attempts"))
+    if "upcasts" in said:
+        said["upcasters"] = said.pop("upcasts")
+    for name in said.keys() & {"retry_on", "give_up_on", "capabilities"}:
+        said[name] = tuple(said[name])
+    return said
