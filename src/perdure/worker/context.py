@@ -1,0 +1,315 @@
+"""What a handler holds of its task: `Context` for async handlers, `SyncContext` for plain functions in threads.
+
+Both have the same names. Whatever only reads, and `progress` and `phase`, which never wait, are plain in both; `part`,
+`checkpoint` and `wait_cancelled` are awaited in a `Context` and block in a `SyncContext`.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from perdure.ambient import Clock
+from perdure.domain.attempt import PHASES, Part, Progress
+from perdure.domain.limits import CHECKPOINT_MAX_BYTES, PART_MAX_BYTES, SECOND_US
+from perdure.domain.task import Body
+from perdure.errors import Invalid, Misuse, TooLarge
+from perdure.store.ledger import ParentResult
+from perdure.worker.held import HeldAttempt
+from perdure.worker.reporting import Reporter, lease_lost
+from perdure.worker.results import BadResult, decode_result, encode_result
+from perdure.worker.work_source import WorkSource
+
+T = TypeVar("T")
+BINARY = "binary"
+"""The encoding of parts that are given as bytes."""
+
+
+class _AttemptKnowledge:
+    """What both contexts can tell without waiting."""
+
+    __slots__ = ("_clock", "_held", "_inputs", "_logger", "_parents", "_reporter", "_source", "settled_result")
+
+    def __init__(
+        self,
+        held: HeldAttempt,
+        source: WorkSource,
+        reporter: Reporter,
+        clock: Clock,
+        inputs: Mapping[str, ParentResult],
+    ) -> None:
+        self._held = held
+        self._source = source
+        self._reporter = reporter
+        self._clock = clock
+        self._logger: logging.LoggerAdapter[logging.Logger] | None = None
+        self._inputs = inputs
+        self._parents: dict[str, Any] | None = None
+        self.settled_result: Body | None = None
+
+    @property
+    def task_id(self) -> str:
+        """The task's id."""
+        return self._held.hold.task_id
+
+    @property
+    def attempt_id(self) -> str:
+        """The id of this claim of the task."""
+        return self._held.hold.attempt_id
+
+    @property
+    def organization(self) -> str:
+        """The tenant that owns the task."""
+        return self._held.hold.organization
+
+    @property
+    def job_id(self) -> str | None:
+        """The job that the task belongs to."""
+        return self._held.lease.job_id
+
+    @property
+    def name(self) -> str | None:
+        """The task's name within its job."""
+        return self._held.lease.name
+
+    @property
+    def kind(self) -> str:
+        """The kind as it was submitted; an older one where an upcaster translated the payload."""
+        return self._held.lease.kind
+
+    @property
+    def queue(self) -> str:
+        """The line of work that the task came from."""
+        return self._held.lease.queue
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first; more after failures of the handler itself. Lost workers do not count."""
+        return self._held.lease.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts the task has in all."""
+        return self._held.lease.max_attempts
+
+    @property
+    def generation(self) -> int:
+        """1, and one more after each redrive."""
+        return self._held.lease.generation
+
+    @property
+    def fence(self) -> int:
+        """A number that only grows for this task: have other systems refuse writes that carry a smaller one."""
+        return self._held.lease.fence
+
+    @property
+    def initiator(self) -> str:
+        """For whom the task was submitted."""
+        return self._held.lease.initiator
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for all attempts of one generation: give it to other systems to have effects once."""
+        return f"{self._held.hold.task_id}:{self._held.lease.generation}"
+
+    @property
+    def parents(self) -> Mapping[str, Any]:
+        """The results of the tasks that this one depended on, by name; only of those that have one."""
+        if self._parents is None:
+            self._parents = {
+                name: decode_result(each.result) for name, each in self._inputs.items() if each.result is not None
+            }
+        return self._parents
+
+    @property
+    def parent_states(self) -> Mapping[str, str]:
+        """How the tasks that this one depended on ended, by name."""
+        return {name: str(each.state) for name, each in self._inputs.items()}
+
+    @property
+    def deadline(self) -> float:
+        """Seconds left until the execution deadline, by this machine's clock; 0 when it has passed."""
+        left_us = self._held.answered_us + self._held.lease.deadline_us - self._clock.monotonic_us()
+        return max(0, left_us) / SECOND_US
+
+    @property
+    def lease_seconds(self) -> float:
+        """Seconds for which the lease is good without another renewal. The worker renews it all the time."""
+        return max(0, self._held.until_us - self._clock.monotonic_us()) / SECOND_US
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler shall stop: a cancel, a timeout, a lost lease, or the worker's end."""
+        return self._held.stop_reason is not None or self._held.warned
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why it shall stop: cancel, timeout, deadline, drain, lost, expiring or revoked."""
+        return None if self._held.stop_reason is None else str(self._held.stop_reason)
+
+    @property
+    def checkpointed(self) -> Any:
+        """What `checkpoint` stored last in this generation, by any attempt; `None` when nothing was."""
+        text = self._held.lease.checkpoint
+        return None if text is None else msgspec.json.decode(text)
+
+    @property
+    def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
+        """A logger named after the kind whose records carry task_id, attempt_id, kind and attempt."""
+        if self._logger is None:
+            fields = {
+                "task_id": self.task_id,
+                "attempt_id": self.attempt_id,
+                "kind": self.kind,
+                "attempt": self.attempt,
+            }
+            self._logger = logging.LoggerAdapter(logging.getLogger(f"perdure.task.{self.kind}"), fields)
+        return self._logger
+
+    def progress(
+        self, done: int, total: int | None = None, *, succeeded: int | None = None, failed: int | None = None
+    ) -> None:
+        """Tell how far it is. Never waits; what is told within 200 ms travels as one, the latest counts."""
+        for field, value in (("done", done), ("total", total), ("succeeded", succeeded), ("failed", failed)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise Invalid(f"{field} must be a whole number from 0 on, not {value!r}", field=field)
+        self._reporter.note_progress(self._held, Progress(done, total, succeeded, failed))
+
+    def phase(self, name: str) -> None:
+        """Tell which phase it is in: planning, validating, executing or finalizing. Never waits."""
+        if name not in PHASES:
+            raise Invalid(f"a phase is one of {', '.join(PHASES)}, not {name!r}", field="phase")
+        self._reporter.note_phase(self._held, name)
+
+    def settle_within(self, connection: Any, value: Any = None, summary: str | None = None) -> None:
+        """Make `value` the result inside the open transaction of `connection`, a connection to the store's own
+        database: it counts exactly if that transaction commits. Commit, then return.
+
+        Raises `LeaseLost`: roll back then. Raises `Misuse` where the store cannot do this.
+        """
+        settle = getattr(self._source, "settle_within", None)
+        if settle is None:
+            raise Misuse("this worker does not work on the store's own database: settle by returning the value")
+        if self._held.lost:
+            raise lease_lost(self._held)
+        try:
+            body = encode_result(value)
+        except BadResult as error:
+            raise Invalid(str(error), field="value") from error
+        settle(connection, self._held.hold, value, summary)
+        self.settled_result = body
+
+
+class Context(_AttemptKnowledge):
+    """What an async handler holds of its task. A parameter annotated with it receives it."""
+
+    __slots__ = ("_parts_turn",)
+
+    def __init__(
+        self,
+        held: HeldAttempt,
+        source: WorkSource,
+        reporter: Reporter,
+        clock: Clock,
+        inputs: Mapping[str, ParentResult],
+    ) -> None:
+        super().__init__(held, source, reporter, clock, inputs)
+        self._parts_turn = asyncio.Lock()
+
+    async def part(self, data: Any, key: str | None = None, *, final: bool = False) -> bool:
+        """Store a piece of the result and wait for its acknowledgement. False: an equal part of this key was there.
+
+        `data` is bytes or any value that becomes JSON, at most 256 KiB. A `key` is unique within the task, so that the
+        retry of a handler repeats its parts without harm. With `final` nothing may follow.
+        Raises `LeaseLost`, `TooLarge`, and `Conflict` when the key has other data.
+        """
+        body = _part_body(data)
+        async with self._parts_turn:
+            sequence = self._held.parts_sent + 1
+            part = Part(
+                sequence,
+                key if key is not None else f"part-{sequence}",
+                key is not None,
+                hashlib.sha256(body.data).hexdigest(),
+                body,
+                final,
+            )
+            answer = await self._reporter.send_part(self._held, part)
+            if not answer.replayed:
+                self._held.parts_sent = sequence
+            return not answer.replayed
+
+    async def checkpoint(self, value: Any) -> None:
+        """Keep a small value (64 KiB of JSON) for later attempts of this generation; they find it in `checkpointed`.
+
+        Returns when it is stored. Raises `LeaseLost`.
+        """
+        await self._reporter.send_checkpoint(self._held, _checkpoint_text(value))
+
+    async def wait_cancelled(self) -> None:
+        """Wait until the handler shall stop. For tasks beside the handler: the handler itself is cancelled then."""
+        await self._held.stop_asked()
+
+
+class SyncContext(_AttemptKnowledge):
+    """What a plain function in a thread holds of its task: `Context`, where waiting blocks the thread.
+
+    Nobody can stop a thread: a handler that runs long looks at `cancelled` in its loops.
+    """
+
+    __slots__ = ("_context", "_loop")
+
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(context._held, context._source, context._reporter, context._clock, context._inputs)
+        self._context = context
+        self._loop = loop
+        context._held.stop_flag()
+
+    def part(self, data: Any, key: str | None = None, *, final: bool = False) -> bool:
+        """See `Context.part`."""
+        return self._wait(self._context.part(data, key, final=final))
+
+    def checkpoint(self, value: Any) -> None:
+        """See `Context.checkpoint`."""
+        self._wait(self._context.checkpoint(value))
+
+    def wait_cancelled(self, timeout: float | None = None) -> bool:
+        """Sleep for `timeout` seconds, or until the handler shall stop: then it returns true at once."""
+        return self._held.stop_flag().wait(timeout)
+
+    def _wait(self, awaited: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(awaited, self._loop).result()
+
+
+def _part_body(data: Any) -> Body:
+    if isinstance(data, bytes | bytearray | memoryview):
+        body = Body(bytes(data), BINARY)
+    else:
+        try:
+            body = encode_result(data, max_bytes=PART_MAX_BYTES, what="part")
+        except BadResult as error:
+            raise Invalid(str(error), field="data") from error
+    if len(body.data) > PART_MAX_BYTES:
+        raise TooLarge(
+            f"a part has at most {PART_MAX_BYTES} bytes, not {len(body.data)}: split it",
+            limit_bytes=PART_MAX_BYTES,
+            actual_bytes=len(body.data),
+        )
+    return body
+
+
+def _checkpoint_text(value: Any) -> str:
+    try:
+        data = encode_result(value, max_bytes=1 << 40, what="checkpoint").data
+    except BadResult as error:
+        raise Invalid(str(error), field="checkpoint") from error
+    if len(data) > CHECKPOINT_MAX_BYTES:
+        raise TooLarge(
+            f"a checkpoint has at most {CHECKPOINT_MAX_BYTES} bytes, not {len(data)}: keep the rest elsewhere",
+            limit_bytes=CHECKPOINT_MAX_BYTES,
+            actual_bytes=len(data),
+        )
+    return data.decode()

@@ -1,0 +1,376 @@
+"""The worker: claims what its free slots can take, has it run, and sees to it that every outcome is delivered."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from perdure.ambient import Chance, Clock, Ids, hostname, process_id
+from perdure.domain.attempt import Lease
+from perdure.domain.limits import CLAIM_MAX_TASKS, SECOND_US
+from perdure.domain.outcome import HandedBack, Outcome
+from perdure.errors import PerdureError, Unavailable
+from perdure.store.ledger import WorkerInfo, WorkerOrder
+from perdure.store.wakeups import Topic
+from perdure.worker.backoff import Backoff
+from perdure.worker.drain import drain, hand_back_waiting
+from perdure.worker.executor import Executor
+from perdure.worker.held import HeldAttempt, StopReason
+from perdure.worker.keeping import Keeping
+from perdure.worker.lanes import Lanes
+from perdure.worker.lease_keeper import LeaseKeeper
+from perdure.worker.registry import Registry
+from perdure.worker.reporting import Reporter
+from perdure.worker.settling import SettleBuffer
+from perdure.worker.work_source import WorkSource
+from perdure.worker.worker_settings import WorkerSettings
+
+logger = logging.getLogger("perdure.worker")
+
+LISTEN_SECONDS = 60.0
+CAPACITY_FACTOR = 2
+"""The store counts what has ended and is on its way to be settled as held, too."""
+
+
+class Ending(StrEnum):
+    """Why a worker's `run` returned."""
+
+    DRAINED = "drained"
+    IDLE = "idle"
+    RECYCLED = "recycled"
+    """It has claimed `max_tasks`: start another one."""
+    REVOKED = "revoked"
+    ABANDONED = "abandoned"
+
+
+class Worker:
+    """Runs the handlers of a registry on the tasks of a source.
+
+    `run` belongs to one event loop; `drain`, `abandon` and `resize` are called on that loop (signal handlers of asyncio
+    are). A worker runs once.
+    """
+
+    def __init__(
+        self,
+        source: WorkSource,
+        registry: Registry,
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: WorkerSettings | None = None,
+        chance: Chance | None = None,
+        version: str = "",
+    ) -> None:
+        self.id = ids.new()
+        self.settings = settings or WorkerSettings()
+        self.concurrency = self.settings.concurrency
+        self.order = WorkerOrder.WORK
+        self._source = source
+        self._registry = registry
+        self._clock = clock
+        self._chance = chance or Chance()
+        self._version = version
+        self._held: dict[str, HeldAttempt] = {}
+        self._claimed = 0
+        self._ending: Ending | None = None
+        self._dry = False
+        self._hinted = True
+        self._poll_at_us = 0
+        self._wake = asyncio.Event()
+        self._main: asyncio.Task[Any] | None = None
+        self._lanes: Lanes | None = None
+        self._reporter: Reporter
+        self._buffer: SettleBuffer
+        self._keeper: LeaseKeeper
+
+    # What its owner asks and orders
+
+    @property
+    def held(self) -> int:
+        """How many attempts it holds now: waiting, running, and ended but not yet settled."""
+        return len(self._held)
+
+    @property
+    def claimed(self) -> int:
+        """How many attempts it has claimed since the start."""
+        return self._claimed
+
+    @property
+    def info(self) -> WorkerInfo:
+        """What it says of itself."""
+        settings = self.settings
+        queues = settings.queues or tuple(sorted({"default", *self._registry.queues}))
+        return WorkerInfo(
+            id=self.id,
+            name=settings.name or f"{hostname()}:{process_id()}",
+            host=hostname(),
+            pid=process_id(),
+            version=self._version,
+            build=settings.build,
+            kinds=self._registry.kinds,
+            queues=queues,
+            organizations=settings.organizations,
+            capabilities=tuple(sorted(settings.capabilities)),
+            capacity=self._capacity(),
+        )
+
+    def drain(self) -> None:
+        """Claim nothing more, let handlers end within the grace period, hand the rest back, return from `run`."""
+        self._end(Ending.DRAINED)
+
+    def abandon(self) -> None:
+        """Return from `run` at once. What is held is not handed back; its leases run out."""
+        self._ending = Ending.ABANDONED
+        if self._main is not None:
+            self._main.cancel()
+
+    def resize(self, concurrency: int) -> None:
+        """Run that many handlers at once from now on; running ones are not touched. Raises `Invalid`."""
+        WorkerSettings(concurrency=concurrency)
+        self.concurrency = concurrency
+        if self._lanes is not None:
+            self._lanes.concurrency = concurrency
+            for _ in range(concurrency):
+                self._lanes.fill()
+            self._keeper.look_now()
+        self._wake.set()
+
+    def _end(self, ending: Ending) -> None:
+        if self._ending is None:
+            self._ending = ending
+            self._wake.set()
+
+    def _capacity(self) -> int:
+        return CAPACITY_FACTOR * (self.concurrency + self.settings.prefetch_for(self.concurrency))
+
+    # Its life
+
+    async def run(self) -> Ending:
+        """Work until drained. Returns why it ended. Cancelling it is like `abandon`, except that it raises."""
+        self._main = asyncio.current_task()
+        keeping, tasks = self._assemble()
+        try:
+            await self._register()
+            keeping.start()
+            await self._claim_until_ending()
+            await self._drain()
+            await self._leave()
+        except asyncio.CancelledError:
+            if self._ending is not Ending.ABANDONED or self._main is None:
+                raise
+            self._main.uncancel()
+        finally:
+            await self._take_apart(keeping, tasks)
+        return self._ending or Ending.DRAINED
+
+    def _assemble(self) -> tuple[Keeping, list[asyncio.Task[None]]]:
+        loop = asyncio.get_running_loop()
+        settings, clock = self.settings, self._clock
+        lanes = self._lanes = Lanes(clock, self.concurrency, settings.stop_grace, self._finished)
+        self._reporter = Reporter(self._source, clock, settings.report_interval, lanes.stop)
+        lanes.use(Executor(self._source, self._reporter, clock, settings.default_timeout, lanes.fill, lanes.stop))
+        self._buffer = SettleBuffer(self._source, self._reporter, clock, self._chance, self._settled)
+        self._keeper = LeaseKeeper(
+            self._source,
+            info=lambda: self.info,
+            held=self._held,
+            settings=settings,
+            clock=clock,
+            chance=self._chance,
+            post=_poster(loop),
+            stop=lanes.stop,
+            ordered=self._ordered,
+        )
+        tasks = [
+            loop.create_task(self._buffer.run(), name="perdure-settle"),
+            loop.create_task(self._listen(), name="perdure-listen"),
+        ]
+        return Keeping(self._keeper, settings.keeper_thread), tasks
+
+    async def _take_apart(self, keeping: Keeping, tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        self._reporter.close()
+        if self._lanes is not None:
+            await self._lanes.close()
+        await keeping.stop()
+        await asyncio.wait(tasks)
+        self._held.clear()
+
+    async def _register(self) -> None:
+        backoff = Backoff(self._chance)
+        while self._ending is None:
+            try:
+                self._ordered(await self._source.register(self.info))
+            except Unavailable as error:
+                logger.warning("the worker cannot register yet: %s", error)
+                await asyncio.sleep(backoff.next_seconds())
+            else:
+                return
+
+    async def _drain(self) -> None:
+        assert self._lanes is not None
+        recycling = self._ending is Ending.RECYCLED
+        settings = self.settings
+        await drain(self._lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
+
+    async def _leave(self) -> None:
+        try:
+            await self._source.leave(self.id)
+        except PerdureError as error:
+            logger.warning("the worker could not say that it leaves: %s", error)
+
+    # Claiming
+
+    async def _claim_until_ending(self) -> None:
+        backoff = Backoff(self._chance)
+        while self._ending is None:
+            self._wake.clear()
+            wanted = self._wanted()
+            if not wanted:
+                await self._rest(None)
+                continue
+            wait_us = self._poll_at_us - self._clock.monotonic_us()
+            if self._dry and not self._hinted and wait_us > 0:
+                await self._rest(wait_us / SECOND_US)
+                continue
+            try:
+                await self._claim(wanted)
+                backoff.reset()
+            except Unavailable:
+                await self._rest_whatever(backoff.next_seconds())
+            except PerdureError:
+                logger.exception("claiming failed; it is tried again")
+                await self._rest_whatever(backoff.next_seconds())
+
+    def _wanted(self) -> int:
+        """How many leases there is room for; 0 while it is not worth asking."""
+        if self.order is not WorkerOrder.WORK:
+            return 0
+        lanes = self._lanes
+        assert lanes is not None
+        prefetch = self.settings.prefetch_for(self.concurrency)
+        busy, waiting = lanes.active, len(lanes.waiting)
+        if busy >= self.concurrency and waiting * 2 > prefetch:
+            return 0
+        room = min(self.concurrency + prefetch - busy - waiting, self._capacity() - len(self._held), CLAIM_MAX_TASKS)
+        if self.settings.max_tasks is not None:
+            room = min(room, self.settings.max_tasks - self._claimed)
+        return max(room, 0)
+
+    async def _claim(self, wanted: int) -> None:
+        self._hinted = False
+        sent_us = self._clock.monotonic_us()
+        leases = await self._source.claim(self.id, wanted)
+        answered_us = self._clock.monotonic_us()
+        self._dry = len(leases) < wanted
+        if self._dry:
+            poll = self.settings.poll * self._chance.uniform(1.0, 1.5)
+            self._poll_at_us = answered_us + round(poll * SECOND_US)
+        if leases:
+            await self._admit(leases, sent_us, answered_us)
+        elif self.settings.stop_when_idle and not self._held:
+            self._end(Ending.IDLE)
+        if self.settings.max_tasks is not None and self._claimed >= self.settings.max_tasks:
+            self._end(Ending.RECYCLED)
+
+    async def _admit(self, leases: list[Lease], sent_us: int, answered_us: int) -> None:
+        fresh: list[HeldAttempt] = []
+        unknown: list[Lease] = []
+        for lease in leases:
+            handler = self._registry.find(lease.kind)
+            if handler is None:
+                unknown.append(lease)
+            elif lease.hold.attempt_id not in self._held:
+                held = HeldAttempt(lease, handler, sent_us, answered_us)
+                self._held[lease.hold.attempt_id] = held
+                fresh.append(held)
+        self._claimed += len(fresh)
+        lanes = self._lanes
+        assert lanes is not None
+        if fresh:
+            self._keeper.look_soon(sent_us, min(held.lease_us for held in fresh))
+            lanes.admit(fresh)
+            if self._ending is not None and self._ending is not Ending.RECYCLED:
+                hand_back_waiting(lanes)
+        if unknown:
+            logger.error("leases of kinds without a handler are handed back: %s", {each.kind for each in unknown})
+            await self._source.settle([(each.hold, HandedBack()) for each in unknown])
+
+    async def _rest(self, seconds: float | None) -> None:
+        """Wait until something may have changed, at most `seconds`."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _rest_whatever(self, seconds: float) -> None:
+        """Wait `seconds`, unless the worker shall end."""
+        until_us = self._clock.monotonic_us() + round(seconds * SECOND_US)
+        while self._ending is None:
+            left_us = until_us - self._clock.monotonic_us()
+            if left_us <= 0:
+                return
+            self._wake.clear()
+            await self._rest(left_us / SECOND_US)
+
+    async def _listen(self) -> None:
+        subscription = self._source.subscribe()
+        try:
+            while True:
+                try:
+                    topics = await subscription.wait(LISTEN_SECONDS)
+                except Unavailable:
+                    await asyncio.sleep(self.settings.poll)
+                    continue
+                if topics & Topic.READY:
+                    self._hinted = True
+                    self._wake.set()
+                if topics & Topic.CONTROL:
+                    self._keeper.look_now()
+        finally:
+            subscription.close()
+
+    # What the others tell it, on its loop
+
+    def _finished(self, held: HeldAttempt, outcome: Outcome | None) -> None:
+        if outcome is None:
+            self._reporter.forget(held)
+            self._held.pop(held.hold.attempt_id, None)
+        else:
+            self._buffer.add(held, outcome)
+        self._wake.set()
+
+    def _settled(self, attempts: list[HeldAttempt]) -> None:
+        for held in attempts:
+            self._held.pop(held.hold.attempt_id, None)
+        self._wake.set()
+
+    def _ordered(self, order: WorkerOrder) -> None:
+        if order is self.order:
+            return
+        logger.info("the worker is ordered to %s", order)
+        self.order = order
+        self._wake.set()
+        if order is WorkerOrder.DRAIN:
+            self._end(Ending.DRAINED)
+        elif order is WorkerOrder.REVOKE:
+            self._end(Ending.REVOKED)
+            assert self._lanes is not None
+            for held in list(self._held.values()):
+                self._lanes.stop(held, StopReason.REVOKED)
+
+
+def _poster(loop: asyncio.AbstractEventLoop) -> Callable[..., None]:
+    """Calls functions on `loop` from any thread; after its end it calls nothing."""
+
+    def post(function: Callable[..., object], *arguments: Any) -> None:
+        try:
+            loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            if not loop.is_closed():
+                raise
+
+    return post

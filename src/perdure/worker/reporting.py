@@ -1,0 +1,224 @@
+"""What handlers tell while they run, gathered: one call for all of them, progress at most every 200 ms."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from perdure.ambient import Clock
+from perdure.domain.attempt import Part, Progress, Report
+from perdure.domain.limits import SECOND_US
+from perdure.errors import LeaseLost, PerdureError, Unavailable
+from perdure.store.ledger import Reported
+from perdure.worker.held import HeldAttempt, StopReason
+from perdure.worker.work_source import WorkSource
+
+logger = logging.getLogger("perdure.worker")
+
+REPORTS_AT_ONCE = 500
+RETRY_MIN_SECONDS = 0.1
+RETRY_MAX_SECONDS = 2.0
+
+Stop = Callable[[HeldAttempt, StopReason, int | None], None]
+"""(attempt, why, microseconds in which a cancel must have been answered)"""
+
+
+class _Sending(NamedTuple):
+    held: HeldAttempt
+    report: Report
+    answer: "asyncio.Future[Reported] | None"
+    """Set for parts and checkpoints, which are waited for."""
+
+
+class Reporter:
+    """Sends reports in their order, one call at a time. Everything but `touch_from_thread` belongs to the worker's
+    loop.
+
+    Of progress the latest counts. Parts and checkpoints are sent again while the source is away and the lease lasts.
+    """
+
+    def __init__(self, source: WorkSource, clock: Clock, interval: float, stop: Stop) -> None:
+        self._source = source
+        self._clock = clock
+        self._interval = interval
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+        self._due: dict[str, HeldAttempt] = {}
+        self._sendings: list[_Sending] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is waiting to be sent and nothing is on its way."""
+        return not self._due and not self._sendings and self._task is None
+
+    def note_progress(self, held: HeldAttempt, progress: Progress) -> None:
+        """Replace the attempt's counters. Never waits; callable from any thread."""
+        held.progress = progress
+        self._touch(held)
+
+    def note_phase(self, held: HeldAttempt, phase: str) -> None:
+        """Add a phase. Never waits; callable from any thread."""
+        if not self._on_loop():
+            self._loop.call_soon_threadsafe(self.note_phase, held, phase)
+            return
+        if held.phases is None:
+            held.phases = []
+        held.phases.append(phase)
+        self._touch(held)
+
+    def _touch(self, held: HeldAttempt) -> None:
+        if held.report_due:
+            return
+        held.report_due = True
+        if self._on_loop():
+            self._note_due(held)
+        else:
+            self._loop.call_soon_threadsafe(self._note_due, held)
+
+    def _on_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def _note_due(self, held: HeldAttempt) -> None:
+        self._due[held.hold.attempt_id] = held
+        if self._timer is None and self._task is None:
+            self._timer = self._loop.call_later(self._interval, self._begin)
+
+    async def send_part(self, held: HeldAttempt, part: Part) -> Reported:
+        """Store a part and wait for its acknowledgement. Raises `LeaseLost`, `Conflict`, `TooLarge`."""
+        return await self._send(held, Report(held.hold, part=part))
+
+    async def send_checkpoint(self, held: HeldAttempt, checkpoint: str) -> Reported:
+        """Store a checkpoint and wait for its acknowledgement. Raises `LeaseLost`."""
+        return await self._send(held, Report(held.hold, checkpoint=checkpoint))
+
+    async def _send(self, held: HeldAttempt, report: Report) -> Reported:
+        if held.lost:
+            raise lease_lost(held)
+        answer: asyncio.Future[Reported] = self._loop.create_future()
+        self._sendings.append(_Sending(held, report, answer))
+        self._begin()
+        return await answer
+
+    def forget(self, held: HeldAttempt) -> None:
+        """The attempt is over and lost: what it still had to tell is dropped."""
+        self._due.pop(held.hold.attempt_id, None)
+
+    async def flush(self) -> None:
+        """Send what is waiting now; return when it is sent, or when the source is away."""
+        if self._due or self._sendings:
+            self._begin()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=RETRY_MAX_SECONDS)
+
+    def close(self) -> None:
+        """Send nothing more; who waits for an acknowledgement learns that the lease is lost."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        for each in self._sendings:
+            if each.answer is not None and not each.answer.done():
+                each.answer.set_exception(lease_lost(each.held))
+        self._sendings.clear()
+        self._due.clear()
+
+    def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._task is None:
+            self._task = self._loop.create_task(self._send_all(), name="perdure-reports")
+            self._task.add_done_callback(self._sent_all)
+
+    def _sent_all(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("reports could not be sent", exc_info=task.exception())
+        if self._due or self._sendings:
+            delay = 0.0 if self._sendings else self._interval
+            self._timer = self._loop.call_later(delay, self._begin)
+
+    async def _send_all(self) -> None:
+        wait = RETRY_MIN_SECONDS
+        while self._take_due() or self._sendings:
+            batch = self._sendings[:REPORTS_AT_ONCE]
+            try:
+                answers = await self._source.report([each.report for each in batch])
+            except Unavailable:
+                self._drop_uncovered()
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, RETRY_MAX_SECONDS)
+                continue
+            except PerdureError as error:
+                answers = [error] * len(batch)
+            del self._sendings[: len(batch)]
+            for sending, answer in zip(batch, answers, strict=True):
+                self._note_answer(sending, answer)
+
+    def _take_due(self) -> bool:
+        """Turn progress and phases into reports. False: there were none."""
+        if not self._due:
+            return False
+        for held in self._due.values():
+            held.report_due = False
+            progress, held.progress = held.progress, None
+            phases, held.phases = held.phases, None
+            if held.lost:
+                continue
+            for phase in (phases or ())[:-1]:
+                self._sendings.append(_Sending(held, Report(held.hold, phase=phase), None))
+            last = phases[-1] if phases else None
+            if progress is not None or last is not None:
+                self._sendings.append(_Sending(held, Report(held.hold, progress=progress, phase=last), None))
+        self._due.clear()
+        return bool(self._sendings)
+
+    def _note_answer(self, sending: _Sending, answer: Reported | PerdureError) -> None:
+        held, waiting = sending.held, sending.answer
+        if isinstance(answer, Reported):
+            held.told_started = True
+            if answer.cancel_us is not None:
+                self._stop(held, StopReason.CANCEL, answer.cancel_us)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(answer)
+            return
+        if isinstance(answer, LeaseLost):
+            self._stop(held, StopReason.LOST, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(answer)
+
+    def _drop_uncovered(self) -> None:
+        """While the source is away: give up what no lease covers any more."""
+        now_us = self._clock.monotonic_us()
+        kept: list[_Sending] = []
+        for each in self._sendings:
+            if now_us < each.held.until_us and not each.held.lost:
+                kept.append(each)
+            elif each.answer is not None and not each.answer.done():
+                each.answer.set_exception(lease_lost(each.held))
+        self._sendings = kept
+
+
+def lease_lost(held: HeldAttempt) -> LeaseLost:
+    """The error for a handler that writes without a lease."""
+    return LeaseLost(
+        f"attempt {held.lease.attempt} of task {held.hold.task_id} does not hold its lease any more: stop; nothing "
+        "that it writes is kept",
+        task_id=held.hold.task_id,
+        attempt_id=held.hold.attempt_id,
+    )
+
+
+def seconds(duration_us: int) -> float:
+    """Microseconds as the seconds of the public interface."""
+    return duration_us / SECOND_US
+
+
+def public_fields(held: HeldAttempt) -> dict[str, Any]:
+    """What a log line about an attempt carries."""
+    return {"task_id": held.hold.task_id, "kind": held.lease.kind, "attempt": held.lease.attempt}

@@ -1,0 +1,43 @@
+"""Results on their way out of a handler and back to whoever waits for them."""
+
+from typing import Any
+
+import msgspec
+
+from perdure.domain.limits import RESULT_MAX_BYTES
+from perdure.domain.task import Body
+from perdure.worker.payload import decode_foreign, encode_foreign
+
+_encode = msgspec.json.Encoder(enc_hook=encode_foreign).encode
+NULL = Body(b"null")
+
+
+class BadResult(Exception):
+    """What a handler returned cannot be kept as its result."""
+
+
+def encode_result(value: Any, max_bytes: int = RESULT_MAX_BYTES, what: str = "result") -> Body:
+    """A value as JSON. Raises `BadResult` when it cannot be written, or is larger than `max_bytes`."""
+    if value is None:
+        return NULL
+    try:
+        data = _encode(value)
+    except Exception as error:
+        raise BadResult(f"the {what} of type {type(value).__qualname__} cannot be written as JSON: {error}") from error
+    if len(data) > max_bytes:
+        raise BadResult(
+            f"the {what} has {len(data)} bytes, the limit is {max_bytes}: store it elsewhere, return its name"
+        )
+    return Body(data)
+
+
+def decode_result(body: Body, wanted: Any = Any) -> Any:
+    """A result as type `wanted`; as plain JSON values where it does not fit, because a result that exists is never
+    lost to a type that changed.
+    """
+    if wanted is None:
+        wanted = type(None)
+    try:
+        return msgspec.json.decode(body.data, type=wanted, dec_hook=decode_foreign)
+    except (msgspec.ValidationError, TypeError):
+        return msgspec.json.decode(body.data)

@@ -1,0 +1,128 @@
+"""The buffer of outcomes on their way to the source: what ends in one turn of the loop travels in one call."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from perdure.ambient import Chance, Clock
+from perdure.domain.outcome import Outcome
+from perdure.errors import Unavailable
+from perdure.store.ledger import SettleAnswer, Settled
+from perdure.worker.backoff import Backoff
+from perdure.worker.held import HeldAttempt
+from perdure.worker.reporting import Reporter
+from perdure.worker.work_source import WorkSource
+
+logger = logging.getLogger("perdure.worker")
+
+SETTLES_AT_ONCE = 1_000
+
+Done = Callable[[list[HeldAttempt]], None]
+
+
+class SettleBuffer:
+    """Delivers outcomes in the order in which they came, one call at a time, again and again while the source is away
+    and the leases last; what no lease covers any more is dropped, because it would be refused.
+
+    `done` is told which attempts need no lease any more.
+    """
+
+    def __init__(self, source: WorkSource, reporter: Reporter, clock: Clock, chance: Chance, done: Done) -> None:
+        self._source = source
+        self._reporter = reporter
+        self._clock = clock
+        self._done = done
+        self._backoff = Backoff(chance)
+        self._waiting: list[tuple[HeldAttempt, Outcome]] = []
+        self._more = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self.settled = 0
+        """Outcomes that were taken, since the start."""
+        self.refused = 0
+        """Outcomes that came too late or were dropped, since the start."""
+
+    def add(self, held: HeldAttempt, outcome: Outcome) -> None:
+        """Take an outcome to deliver. Never waits."""
+        self._waiting.append((held, outcome))
+        if not self._more.is_set():
+            self._more.set()
+            self._empty.clear()
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        while True:
+            await self._more.wait()
+            batch, self._waiting = self._waiting[:SETTLES_AT_ONCE], self._waiting[SETTLES_AT_ONCE:]
+            if batch:
+                await self._deliver(batch)
+            if not self._waiting:
+                self._more.clear()
+                self._empty.set()
+
+    async def delivered(self, timeout: float) -> bool:
+        """Wait until nothing is left to deliver; false after `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._empty.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _deliver(self, batch: list[tuple[HeldAttempt, Outcome]]) -> None:
+        if not self._reporter.idle:
+            await self._reporter.flush()
+        self._backoff.reset()
+        while batch:
+            try:
+                answers = await self._source.settle([(held.hold, outcome) for held, outcome in batch])
+            except Unavailable as error:
+                batch = self._still_covered(batch, error)
+                if batch:
+                    await asyncio.sleep(self._backoff.next_seconds())
+            except Exception:
+                await self._deliver_apart(batch)
+                return
+            else:
+                self._note(batch, answers)
+                return
+
+    async def _deliver_apart(self, batch: list[tuple[HeldAttempt, Outcome]]) -> None:
+        """The source cannot take this batch: halve it, until the one at fault is alone. Its lease will run out."""
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            await self._deliver(batch[:middle])
+            await self._deliver(batch[middle:])
+            return
+        held = batch[0][0]
+        logger.exception("the outcome of task %s cannot be delivered; please report it", held.hold.task_id)
+        self.refused += 1
+        self._done([held])
+
+    def _note(self, batch: list[tuple[HeldAttempt, Outcome]], answers: list[Settled]) -> None:
+        for (held, _), settled in zip(batch, answers, strict=True):
+            if settled.answer is SettleAnswer.LEASE_LOST:
+                self.refused += 1
+                logger.warning(
+                    "the outcome of task %s (%s, attempt %s) came too late: its lease was lost",
+                    held.hold.task_id,
+                    held.lease.kind,
+                    held.lease.attempt,
+                )
+            else:
+                self.settled += 1
+        self._done([held for held, _ in batch])
+
+    def _still_covered(
+        self, batch: list[tuple[HeldAttempt, Outcome]], error: Unavailable
+    ) -> list[tuple[HeldAttempt, Outcome]]:
+        now_us = self._clock.monotonic_us()
+        covered = [each for each in batch if now_us < each[0].until_us]
+        dropped = [held for held, _ in batch if now_us >= held.until_us]
+        if dropped:
+            self.refused += len(dropped)
+            logger.warning(
+                "%d outcomes are dropped: their leases ran out while the source was away (%s)", len(dropped), error
+            )
+            self._done(dropped)
+        return covered

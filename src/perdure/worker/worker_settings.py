@@ -1,0 +1,85 @@
+"""How a worker works: frozen, validated at construction, the field at fault named."""
+
+from dataclasses import dataclass
+
+from perdure.domain import limits
+from perdure.domain.limits import SECOND_US
+from perdure.errors import Invalid
+
+CONCURRENCY_LIMIT = 1_000
+PREFETCH_DEFAULT = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """Durations are seconds. Raises `Invalid` with `field` when a value is out of range."""
+
+    concurrency: int = 20
+    """How many handlers run at once."""
+    prefetch: int | None = None
+    """How many more leases wait their turn here, so that a freed slot need not wait for a claim; `None`: the smaller
+    of `concurrency` and 10. Set 0 for long tasks: what waits here runs nowhere else.
+    """
+    queues: tuple[str, ...] | None = None
+    """Which lines of work; `None`: `default` and the default queues of the registered kinds."""
+    organizations: tuple[str, ...] = ()
+    """Which tenants; empty for all that it is granted."""
+    capabilities: tuple[str, ...] = ()
+    """What this machine has that tasks may ask for."""
+    name: str | None = None
+    """For people; `None`: host and process id."""
+    build: str = ""
+    """Which build of the user's program this is; noted on each attempt."""
+    grace: float = 30.0
+    """How long a draining worker lets its handlers go on before it hands their tasks back."""
+    stop_grace: float = 10.0
+    """How long a handler that was told to stop (cancel, timeout, lost lease) may take before it is given up."""
+    default_timeout: float | None = None
+    """The timeout of attempts for which neither task nor kind has one."""
+    poll: float = 2.0
+    """How often an idle worker asks for work when no hint comes; up to half as much again is added by chance."""
+    control_interval: float = 0.25
+    """How often it asks for cancels while it holds anything."""
+    heartbeat: float = 10.0
+    """How often it says that it is there and learns its operator's orders."""
+    report_interval: float = 0.2
+    """How long progress is gathered before it is sent."""
+    max_tasks: int | None = None
+    """After so many claimed tasks the worker drains, to be started afresh by its supervisor."""
+    stop_when_idle: bool = False
+    """Drain as soon as a claim finds nothing and nothing is held."""
+    keeper_thread: bool = True
+    """Keep leases in a thread of its own, where a busy event loop cannot starve it. Simulations turn it off."""
+
+    def __post_init__(self) -> None:
+        _whole("concurrency", self.concurrency, 1, CONCURRENCY_LIMIT)
+        if self.prefetch is not None:
+            _whole("prefetch", self.prefetch, 0, CONCURRENCY_LIMIT)
+        if self.max_tasks is not None:
+            _whole("max_tasks", self.max_tasks, 1, 10**12)
+        _seconds("grace", self.grace, 0.0, 86_400.0)
+        _seconds("stop_grace", self.stop_grace, 0.0, limits.TIMEOUT_GRACE_US / SECOND_US)
+        _seconds("poll", self.poll, 0.01, 3_600.0)
+        _seconds("control_interval", self.control_interval, 0.01, 60.0)
+        _seconds("heartbeat", self.heartbeat, 0.1, limits.WORKER_ACTIVE_DEFAULT_US / SECOND_US / 2)
+        _seconds("report_interval", self.report_interval, 0.01, 10.0)
+        if self.default_timeout is not None:
+            _seconds("default_timeout", self.default_timeout, 0.001, limits.EXECUTION_LIMIT_MAX_US / SECOND_US)
+        if self.queues is not None and not self.queues:
+            raise Invalid("queues must name at least one queue", field="queues")
+        if len(self.capabilities) > limits.CAPABILITIES_MAX:
+            raise Invalid(f"at most {limits.CAPABILITIES_MAX} capabilities", field="capabilities")
+
+    def prefetch_for(self, concurrency: int) -> int:
+        """How many leases may wait beside `concurrency` running ones."""
+        return min(concurrency, PREFETCH_DEFAULT) if self.prefetch is None else self.prefetch
+
+
+def _whole(field: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise Invalid(f"{field} must be a whole number between {low} and {high}, not {value!r}", field=field)
+
+
+def _seconds(field: str, value: object, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise Invalid(f"{field} must be between {low:g} and {high:g} seconds, not {value!r}", field=field)
