@@ -5,6 +5,8 @@ The only module that may import from every layer below the app.
 
 import asyncio
 from dataclasses import dataclass, field, fields
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -34,6 +36,7 @@ class System:
     settings: Settings
     clock: Clock
     ids: Ids
+    chance: Chance
     store: Store
     engine: Engine
     known_kinds: set[str] = field(default_factory=set)
@@ -44,7 +47,13 @@ class System:
         from perdure.worker.loop import Worker
 
         return Worker(
-            self.engine, registry, clock=self.clock, ids=self.ids, settings=worker_settings(self.settings, **options)
+            self.engine,
+            registry,
+            clock=self.clock,
+            ids=self.ids,
+            settings=worker_settings(self.settings, **options),
+            chance=self.chance,
+            version=version("perdure"),
         )
 
     async def close(self) -> None:
@@ -66,10 +75,11 @@ async def open_system(
     `inline` is for tests: no threads, every call of the store runs at once.
     """
     clock = clock or SystemClock()
+    chance = chance or Chance()
     ids = ids or Ids(clock)
     store = await SqliteStore.open(sqlite_path(settings.store), clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
-    engine = Engine(store, clock=clock, ids=ids, chance=chance or Chance(), settings=engine_settings(settings))
-    return System(settings, clock, ids, store, engine)
+    engine = Engine(store, clock=clock, ids=ids, chance=chance, settings=engine_settings(settings))
+    return System(settings, clock, ids, chance, store, engine)
 
 
 async def schema_status(settings: Settings) -> list[Migration]:
@@ -78,9 +88,9 @@ async def schema_status(settings: Settings) -> list[Migration]:
     Raises `SchemaTooNew` or one of `Unavailable`.
     """
     path = sqlite_path(settings.store)
-    if not path.exists():
+    if not Path(path).exists():
         return known_steps()
-    return await asyncio.to_thread(read_status, str(path))
+    return await asyncio.to_thread(read_status, path)
 
 
 def check_store(url: str) -> None:

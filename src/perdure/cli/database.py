@@ -1,6 +1,5 @@
 """`perdure db ...`: the schema of the store."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +60,8 @@ def status(store: StoreOption = None, json: JsonOption = False) -> None:
 
 
 def _status(store: str | None, *, must_exist: bool) -> "list[Migration]":
+    import asyncio
+
     from perdure.cli.session import check_exists, settings_for
     from perdure.wiring import schema_status
 

@@ -66,12 +66,12 @@ def list_dead_letters(
     """List dead letters, newest first."""
     from perdure.cli.output import shown_instant, write_json, write_note, write_table
     from perdure.cli.session import on_store
-    from perdure.cli.task import fill_page
+    from perdure.cli.task import fill_page, listed
 
     where = _filter(tuple(kind or ()), tuple(queue or ()), None if discarded else False)
     page = on_store(store, lambda session: fill_page(session, where, limit, cursor))
     if json:
-        write_json({"tasks": page.rows, "cursor": page.cursor})
+        write_json(listed(page))
         return
     write_table(
         ("ID", "KIND", "QUEUE", "REASON", "ENDED", "ERROR"),

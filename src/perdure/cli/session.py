@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import getpass
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from perdure.ambient import process_id
@@ -73,7 +74,7 @@ def check_exists(store: str) -> None:
     from perdure.errors import StoreUnreachable
     from perdure.wiring import sqlite_path
 
-    path = sqlite_path(store)
+    path = Path(sqlite_path(store))
     if not path.exists():
         raise StoreUnreachable(
             f"there is no store at {path}: name one with --store or PERDURE_STORE; `perdure db migrate` makes one",
@@ -85,7 +86,7 @@ def same_store(one: str, other: str) -> bool:
     """Whether two ways to name a store mean the same file."""
     from perdure.wiring import sqlite_path
 
-    return sqlite_path(one).absolute() == sqlite_path(other).absolute()
+    return Path(sqlite_path(one)).absolute() == Path(sqlite_path(other)).absolute()
 
 
 def settings_for(store: str | None) -> "Settings":

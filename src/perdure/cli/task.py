@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Tasks: list, show, events, cancel, wait.", no_args_is_help=True, rich_markup_mode=None)
 
+BODIES = ("payload", "result")
+
 
 @app.command("list")
 def list_tasks(
@@ -59,7 +61,7 @@ def list_tasks(
     )
     page = on_store(store, lambda session: fill_page(session, where, limit, cursor))
     if json:
-        write_json({"tasks": page.rows, "cursor": page.cursor})
+        write_json(listed(page))
     else:
         write_tasks(page)
 
@@ -150,6 +152,14 @@ def wait(
     raise typer.Exit(
         wait_for(store, [ids.parse(each) for each in task_ids], timeout=timeout, any_of=any_of, as_json=json)
     )
+
+
+def listed(page: "Page") -> dict[str, object]:
+    """A page of tasks as JSON values: without bodies, which only the view of one task has."""
+    from perdure.cli.output import plain
+
+    rows = [{name: value for name, value in plain(row).items() if name not in BODIES} for row in page.rows]
+    return {"tasks": rows, "cursor": page.cursor}
 
 
 async def fill_page(session: "Session", where: "TaskFilter", limit: int, cursor: str | None) -> "Page":
