@@ -88,9 +88,11 @@ async def schema_status(settings: Settings) -> list[Migration]:
     Raises `SchemaTooNew` or one of `Unavailable`.
     """
     path = sqlite_path(settings.store)
-    if not Path(path).exists():
-        return known_steps()
-    return await asyncio.to_thread(read_status, path)
+
+    def read() -> list[Migration]:
+        return read_status(path) if Path(path).exists() else known_steps()
+
+    return await asyncio.to_thread(read)
 
 
 def check_store(url: str) -> None:

@@ -14,14 +14,11 @@ EFFECT_LEDGER = "PERDURE_EFFECT_LEDGER"
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """One line: what happened (`start`, `end` or `stop`) to which run of which task, when and where."""
+    """One line: what happened (`start`, `end` or `stop`) to one run of which task, when and where."""
 
     event: str
     name: str
-    """The task's name within its job, its id outside of one."""
-    task_id: str
-    attempt_id: str
-    fence: int
+    """As the task's payload names it."""
     at_us: int
     """Microseconds since 1970 by this machine's clock."""
     boot_us: int
@@ -34,19 +31,10 @@ def ledger_path() -> str | None:
     return os.environ.get(EFFECT_LEDGER) or None
 
 
-def record(path: str, event: str, *, name: str, task_id: str, attempt_id: str, fence: int) -> None:
+def record(path: str, event: str, name: str) -> None:
     """Append one line. Raises `OSError`: an effect that cannot be recorded fails the task."""
     clock = SystemClock()
-    effect = Effect(
-        event=event,
-        name=name,
-        task_id=task_id,
-        attempt_id=attempt_id,
-        fence=fence,
-        at_us=clock.wall_us(),
-        boot_us=clock.boot_us(),
-        pid=process_id(),
-    )
+    effect = Effect(event=event, name=name, at_us=clock.wall_us(), boot_us=clock.boot_us(), pid=process_id())
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         os.write(descriptor, msgspec.json.encode(effect) + b"\n")
