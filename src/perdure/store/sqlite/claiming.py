@@ -1,5 +1,6 @@
 """Claiming: which waiting tasks a worker gets now."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import merge, nsmallest
 from itertools import groupby, islice
@@ -57,14 +58,16 @@ def _claim(tx: Transaction, request: ClaimRequest, lanes: Lanes) -> list[Lease]:
     if grants.held:
         repeated = tx.document("claim_repeated", worker=request.worker_id, batch=batch(request.leases))
         if repeated:
-            return _read(tx, repeated)
+            return [_lease_of(row) for row in _read(tx, repeated)]
     want = min(len(request.leases), grants.capacity - grants.held, limits.CLAIM_MAX_TASKS)
     picked = _pick(tx, grants, lanes, want) if want > 0 else []
     if not picked:
         return []
     rows = [(n, *lease) for n, lease in zip(picked, request.leases, strict=False)]
-    _lease(tx, request.worker_id, rows)
-    return _read(tx, rows)
+    tx.run("claim_lease", worker=request.worker_id, batch=batch(rows))
+    leased = _read(tx, rows)
+    _tally(tx, leased)
+    return [_lease_of(row) for row in leased]
 
 
 def _grants(tx: Transaction, worker: str) -> _Grants | None:
@@ -124,17 +127,18 @@ def _line(tx: Transaction, lane: int, after: int) -> Iterator[list[int]]:
         after = page[-1][0]
 
 
-def _lease(tx: Transaction, worker: str, rows: list[tuple[int, str, str]]) -> None:
-    document = batch(rows)
-    tx.run("claim_lease", worker=worker, batch=document)
-    claimed, jobs = tx.document("claim_tally", batch=document)
-    count_moves(tx, [(lane, QUEUED, LEASED, moved) for lane, moved in claimed])
+def _tally(tx: Transaction, leased: list[list[Any]]) -> None:
+    """Count the leased tasks; their jobs run from now on."""
+    lanes = Counter(row[24] for row in leased)
+    count_moves(tx, [(lane, QUEUED, LEASED, moved) for lane, moved in lanes.items()])
+    jobs = {row[25] for row in leased if row[25] is not None}
     if jobs:
-        tx.run("job_start", batch=batch(jobs))
+        tx.run("job_start", batch=batch(sorted(jobs)))
 
 
-def _read(tx: Transaction, rows: Sequence[Any]) -> list[Lease]:
-    return [_lease_of(row) for row in tx.document("claim_read", batch=batch(rows))]
+def _read(tx: Transaction, rows: Sequence[Any]) -> list[list[Any]]:
+    leased: list[list[Any]] = tx.document("claim_read", batch=batch(rows))
+    return leased
 
 
 def _lease_of(row: list[Any]) -> Lease:

@@ -15,6 +15,8 @@ from perdure.store.views import EventView
 _OF_ATTEMPT = frozenset({"phase", "late_result"})
 _AFTER_END = frozenset({"discarded", "redacted"})
 _AGAIN = frozenset({"redriven", "revived"})
+_SOME_WORKER = "worker"
+"""The actor of events that name an attempt: its worker."""
 _BY_OTHERS = frozenset({Reason.UPSTREAM_FAILED, Reason.TRIGGER_UNMET})
 """Reasons of cancellations that nobody requested of this task: the end alone tells them."""
 
@@ -100,7 +102,7 @@ class _TaskHistory:
         yield from self._cancel(standing, fence)
         for event in rows.events:
             if event.type not in ENDED:
-                yield self._explicit(event)
+                yield from self._explicit(event)
             elif event.generation not in ended:
                 yield from self._earlier_end(event)
 
@@ -161,11 +163,17 @@ class _TaskHistory:
             about["by"] = "lease_or_deadline" if actor == SYSTEM else "holder"
             yield self._line(held.ended_us, *place, Rank.CANCEL_STOPPED, "cancel_stopped", actor, **about)
 
-    def _explicit(self, event: EventRow) -> Line:
+    def _explicit(self, event: EventRow) -> Iterator[Line]:
         fence, rank = self._placed(event)
         data = event.data or {}
+        if event.type == "postponed":
+            yield from self._queued(data.get("queued_us"), event.generation, fence)
+        actor = event.actor
+        if actor == _SOME_WORKER:
+            named = data.get("attempt")
+            actor = next((row.worker for row in self._rows.attempts if row.id == named), actor)
         initiator = event.initiator or self._rows.initiator
-        return Line(event.at_us, event.generation, fence, rank, event.e, event.type, event.actor, initiator, data)
+        yield Line(event.at_us, event.generation, fence, rank, event.e, event.type, actor, initiator, data)
 
     def _placed(self, event: EventRow) -> tuple[int, int]:
         """The fence and rank of an explicit event. Neither depends on what is written later."""

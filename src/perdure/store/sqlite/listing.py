@@ -35,7 +35,7 @@ class TaskListing:
         self._impossible = bool(where.states) and not self._states
         self._order = _order(where, self._states)
         self._list = cursors.fingerprint(organization, where)
-        self._before = self._begin(cursor)
+        self._start = self._begin(cursor)
 
     def read(self, tx: Transaction) -> Page:
         """The page. It looks at no more than `limits.LIST_SCAN_MAX_ROWS` rows, so it may be short and have a next."""
@@ -49,30 +49,30 @@ class TaskListing:
             )
         stretch = STRETCH_ROWS if self._sifts() else self._limit + 1
         found: list[tuple[int, list[Any]]] = []
-        looked, more = 0, True
+        looked, more, before = 0, True, self._start
         while more and len(found) <= self._limit and looked < limits.LIST_SCAN_MAX_ROWS:
             stretch = min(stretch, limits.LIST_SCAN_MAX_ROWS - looked)
-            rows = self._walk(tx, stretch)
+            rows = self._walk(tx, before, stretch)
             more = len(rows) == stretch
             looked += len(rows)
             if rows:
-                self._before = rows[-1][1:]
+                before = rows[-1][1:]
             passed = self._sift(tx, [row[0] for row in rows], lanes)
             found.extend((row[0], row[1:]) for row in rows if row[0] in passed)
-        return self._page(tx, found, more)
+        return self._page(tx, found, before if more else None)
 
-    def _page(self, tx: Transaction, found: list[tuple[int, list[Any]]], more: bool) -> Page:
+    def _page(self, tx: Transaction, found: list[tuple[int, list[Any]]], edge: list[Any] | None) -> Page:
         shown = found[: self._limit]
         rows = task_views.cards(tx, self._organization, [n for n, _ in shown])
         if len(found) > self._limit:
             return Page(rows, cursors.write(self._order, self._list, shown[-1][1]))
-        return Page(rows, cursors.write(self._order, self._list, self._before) if more else None)
+        return Page(rows, cursors.write(self._order, self._list, edge) if edge is not None else None)
 
-    def _walk(self, tx: Transaction, stretch: int) -> list[list[Any]]:
+    def _walk(self, tx: Transaction, before: list[Any], stretch: int) -> list[list[Any]]:
         """The next rows of the order's index: number (none if it is another organization's), then position."""
-        bindings: dict[str, Any] = {"organization": self._organization, "stretch": stretch, "before": self._before[-1]}
+        bindings: dict[str, Any] = {"organization": self._organization, "stretch": stretch, "before": before[-1]}
         if self._order == "ended":
-            bindings["before_us"] = self._before[0]
+            bindings["before_us"] = before[0]
         if self._order in ("ended", "waiting"):
             bindings["states"] = batch(self._states)
         if self._order == "job":

@@ -66,6 +66,7 @@ def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) ->
         if each.payload is not None:
             tx.run("redrive_payload", n=row[0], payload=text_of(each.payload), encoding=each.payload.encoding)
     tx.run("redrive_remember", batch=everything)
+    tx.run("redrive_remember_jobs", batch=everything)
     tx.run("redrive_untally", batch=everything)
     tx.run("redrive_live", batch=everything)
     tx.run("redrive_remove", batch=everything)

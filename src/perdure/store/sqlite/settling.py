@@ -22,10 +22,14 @@ _LOST = Settled(SettleAnswer.LEASE_LOST, None)
 
 def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
     """End attempts whose guard holds; answer repeats as they were answered first."""
-    document = batch([_row(each) for each in settlings])
-    tx.run("settle_stage", batch=document, timeout_grace=limits.TIMEOUT_GRACE_US)
-    tx.run("settle_stage_cancelling", batch=document)
+    templates: dict[tuple[Any, ...], int] = {}
+    rows = [_row(each, templates) for each in settlings]
+    document, shared = batch(rows), batch(list(templates))
+    tx.run("settle_stage", batch=document, templates=shared, timeout_grace=limits.TIMEOUT_GRACE_US)
     summary = tx.document("settle_summary")
+    if len(summary["items"]) < len(settlings):
+        tx.run("settle_stage_cancelling", batch=document, templates=shared)
+        summary = tx.document("settle_summary")
     answers: list[Settled] = [_LOST] * len(settlings)
     for place, state in summary["items"]:
         answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
@@ -36,14 +40,12 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
     return answers
 
 
-def _row(each: Settling) -> tuple[Any, ...]:
-    """The columns in the order in which the staging statements read them."""
+def _row(each: Settling, templates: dict[tuple[Any, ...], int]) -> tuple[Any, ...]:
+    """What a settlement has of its own; what it shares with others of the call becomes a template."""
     settlement = each.settlement
     result, error = settlement.result, settlement.error
-    return (
-        *each.hold,
+    shared = (
         each.guard,
-        settlement.event,
         settlement.state,
         settlement.state in ENDED,
         settlement.attempt,
@@ -51,12 +53,15 @@ def _row(each: Settling) -> tuple[Any, ...]:
         settlement.charge,
         settlement.delay_us,
         settlement.clears_ttl,
-        None if result is None else text_of(result),
         None if result is None else result.encoding,
+        each.hold.organization,
+        None if result is None else text_of(result),
         None if error is None else msgspec.json.encode(error).decode(),
         settlement.summary,
-        each.digest,
+        settlement.event,
     )
+    place = templates.setdefault(shared, len(templates))
+    return (each.hold.task_id, each.hold.attempt_id, each.hold.token, place, each.digest)
 
 
 def _apply(tx: Transaction, summary: dict[str, Any]) -> None:
@@ -82,7 +87,7 @@ def _apply(tx: Transaction, summary: dict[str, Any]) -> None:
 def _answer_unstaged(tx: Transaction, settlings: Sequence[Settling], answers: list[Settled]) -> None:
     """Tell repeats from strangers, and remember that a result came too late."""
     places_left = [place for place, answer in enumerate(answers) if answer is _LOST]
-    asked = batch([_row(settlings[place]) for place in places_left])
+    asked = batch([(*settlings[place].hold[:3], settlings[place].digest) for place in places_left])
     late = []
     seen = set()
     for key, state, same, n, generation, known, initiator in tx.document("settle_repeated", batch=asked):

@@ -1,6 +1,8 @@
 """Submitting tasks that have no job."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from perdure.domain import limits
 from perdure.domain.states import TaskState
@@ -9,7 +11,7 @@ from perdure.errors import IdempotencyConflict, Invalid, Overloaded, PerdureErro
 from perdure.store.ledger import Submitted
 from perdure.store.sqlite.bodies import hex_of_base64
 from perdure.store.sqlite.counting import PENDING, QUEUED, count_moves, count_totals
-from perdure.store.sqlite.lanes import Lanes, lane_of
+from perdure.store.sqlite.lanes import Lane, Lanes, lane_of
 from perdure.store.sqlite.line import places
 from perdure.store.sqlite.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
@@ -150,21 +152,21 @@ def write_tasks(
     """Write specifications and live rows; returns the states that tasks begin in. `first` numbers the first."""
     now = tx.now_us
     number = (tx.value("task_last") + 1) if first is None else first
-    numbers = lanes.numbers(tx, {lane_of(task) for task in tasks})
     due = [_due_us(task, now) for task in tasks]
     queued = [not pending and task.waits == 0 and at <= now for task, at in zip(tasks, due, strict=True)]
     seq = places(tx, sum(queued)) if any(queued) else 0
+    templates = _Templates(lanes.numbers(tx, {lane_of(task) for task in tasks}), job)
     rows = []
-    moves: dict[tuple[int, str], int] = {}
-    for place, task in enumerate(tasks):
-        lane = numbers[lane_of(task)]
-        state = QUEUED if queued[place] else PENDING
-        seq += queued[place]
-        moves[lane, state] = moves.get((lane, state), 0) + 1
-        rows.append(_row(task, number + place, lane, job, state, seq if queued[place] else None, due[place], now))
-    document = batch(rows)
-    tx.run("task_insert", batch=document)
-    tx.run("live_insert", batch=document)
+    moves: Counter[tuple[int, str]] = Counter()
+    for task, due_us, joins in zip(tasks, due, queued, strict=True):
+        state = QUEUED if joins else PENDING
+        seq += joins
+        lane, template = templates.place(task)
+        moves[lane, state] += 1
+        rows.append(_own(task, template, state, seq if joins else None, due_us))
+    document, shared = batch(rows), batch(list(templates.rows))
+    tx.run("task_insert", batch=document, templates=shared, first=number)
+    tx.run("live_insert", batch=document, templates=shared, first=number)
     count_moves(tx, [(lane, None, state, count) for (lane, state), count in moves.items()])
     count_totals(tx, tasks=len(tasks))
     tx.announce(Topic.READY)
@@ -177,43 +179,48 @@ def _due_us(task: Task, now: int) -> int:
     return now if task.run_at_us is None else max(now, task.run_at_us)
 
 
-def _row(
-    task: Task, n: int, lane: int, job: int | None, state: str, seq: int | None, due: int, now: int
-) -> tuple[object, ...]:
-    """The columns in the order in which `task_insert` and `live_insert` read them."""
+class _Templates:
+    """What tasks of one call have in common is taken apart once, not once for each."""
+
+    def __init__(self, lanes: Mapping[Lane, int], job: int | None) -> None:
+        self._lanes = lanes
+        self._job = job
+        self.rows: dict[tuple[Any, ...], int] = {}
+
+    def place(self, task: Task) -> tuple[int, int]:
+        """The task's lane, and the place of its template."""
+        lane = self._lanes[lane_of(task)]
+        shared = (
+            task.organization,
+            lane,
+            self._job,
+            task.encoding,
+            task.principal,
+            task.initiator,
+            task.ttl_us,
+            task.execution_limit_us,
+            task.timeout_us,
+            task.lease_us,
+            task.max_attempts,
+            task.max_losses,
+            task.on_loss,
+            task.trigger,
+            task.if_failed,
+            task.retry,
+            task.options,
+        )
+        return lane, self.rows.setdefault(shared, len(self.rows))
+
+
+def _own(task: Task, template: int, state: str, seq: int | None, due_us: int) -> tuple[object, ...]:
+    """What a task has of its own, in the order in which `task_insert` and `live_insert` read it."""
     payload = task.payload if task.encoding == "json" else hex_of_base64(task.payload)
-    expires = None if task.ttl_us is None else now + task.ttl_us
-    return (
-        n,
-        task.organization,
-        task.id,
-        lane,
-        job,
-        task.name,
-        payload,
-        task.encoding,
-        task.principal,
-        task.initiator,
-        task.run_at_us,
-        task.ttl_us,
-        task.execution_limit_us,
-        task.timeout_us,
-        task.lease_us,
-        task.max_attempts,
-        task.max_losses,
-        task.on_loss,
-        task.waits,
-        task.trigger,
-        task.if_failed,
-        task.idempotency_key,
-        task.request_hash,
-        task.retry,
-        task.options,
-        state,
-        seq,
-        due,
-        expires,
-    )
+    rare = (task.name, task.run_at_us, task.idempotency_key, task.request_hash)
+    row = (task.id, payload, template, state, seq, due_us, task.waits)
+    return row if rare == _NOTHING_RARE else row + rare
+
+
+_NOTHING_RARE = (None, None, None, None)
 
 
 def bind_keys(tx: Transaction, what: str, keyed: Sequence[tuple[str, str, str | None, str, str | None]]) -> None:

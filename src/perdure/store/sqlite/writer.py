@@ -54,7 +54,7 @@ class Writer:
     """
 
     def __init__(self, commits: Commits, foreign: ForeignChanges) -> None:
-        self._commits = commits
+        self.commits = commits
         self._foreign = foreign
         self._start()
 
@@ -93,7 +93,7 @@ class Writer:
             self._backlog.close()
 
     def _run(self) -> None:
-        commits, backlog, foreign = self._commits, self._backlog, self._foreign
+        commits, backlog, foreign = self.commits, self._backlog, self._foreign
         while True:
             if backlog.wait(foreign.interval()):
                 calls = backlog.take()
@@ -141,7 +141,7 @@ class InlineWriter(Writer):
     """Flushes each call at once on the caller's thread: no threads, so that tests and simulations are deterministic."""
 
     def __init__(self, commits: Commits) -> None:
-        self._inline = commits
+        self.commits = commits
         self._closed = False
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
@@ -149,8 +149,8 @@ class InlineWriter(Writer):
         if self._closed:
             raise Misuse("the store is closed; open it again before using it")
         call = Call(operation, items)
-        self._inline.flush([call])
-        self._inline.after_flush()
+        self.commits.flush([call])
+        self.commits.after_flush()
         return Finished(call)
 
     def nudge(self) -> None:
@@ -160,4 +160,4 @@ class InlineWriter(Writer):
         """Close the connection."""
         if not self._closed:
             self._closed = True
-            self._inline.close()
+            self.commits.close()

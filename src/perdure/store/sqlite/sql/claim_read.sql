@@ -4,7 +4,7 @@ SELECT json_group_array(json_array(
     CASE tasks.encoding WHEN 'json' THEN CAST(tasks.payload AS TEXT) ELSE hex(tasks.payload) END, tasks.encoding,
     live.failures + 1, live.fence, live.generation, live.lease_ends_us - :now, tasks.timeout_us,
     live.deadline_us - :now, live.expires_us - :now, jobs.id, tasks.name, tasks.parents, tasks.retry, tasks.options,
-    tasks.initiator, checkpoints.value, tasks.max_attempts
+    tasks.initiator, checkpoints.value, tasks.max_attempts, live.lane, live.job
 ) ORDER BY picked.key)
 FROM json_each(:batch) AS picked
 CROSS JOIN live ON live.n = picked.value ->> 0 AND live.attempt_id = picked.value ->> 1

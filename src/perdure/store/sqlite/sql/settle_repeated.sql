@@ -1,6 +1,6 @@
 -- What became of the attempts of settlements that could not be staged: place, state of the task by it, whether the digest is the same, whether a late result is known.
 SELECT json_group_array(json_array(
-    item.key, attempts.task_state, attempts.digest = item.value ->> 17, tasks.n, attempts.generation,
+    item.key, attempts.task_state, attempts.digest = item.value ->> 3, tasks.n, attempts.generation,
     EXISTS (
         SELECT 1 FROM events INDEXED BY events_by_task
         WHERE events.n = tasks.n AND events.type = 'late_result' AND events.data ->> '$.attempt' = item.value ->> 2

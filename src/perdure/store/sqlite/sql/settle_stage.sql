@@ -1,36 +1,58 @@
 -- Stage the settlements whose attempt is live, whose guard holds and whose task nobody cancels. A receipt is the result.
+WITH template AS MATERIALIZED (
+    SELECT
+        key AS place,
+        value ->> 0 AS guard,
+        value ->> 1 AS state,
+        value ->> 2 AS ended,
+        value ->> 3 AS attempt_state,
+        value ->> 4 AS reason,
+        value ->> 5 AS charge,
+        value ->> 6 AS delay_us,
+        value ->> 7 AS clears_ttl,
+        value ->> 8 AS encoding,
+        value ->> 9 AS organization,
+        value ->> 10 AS result,
+        value ->> 11 AS error,
+        value ->> 12 AS summary,
+        value ->> 13 AS event
+    FROM json_each(:templates)
+)
 INSERT OR IGNORE INTO settling (
     n, i, lane, job, from_state, state, ended, attempt_state, reason, charge, delay_us, clears_ttl,
     result, result_encoding, error, summary, digest, actor
 )
 SELECT
     live.n, item.key, live.lane, live.job, live.state,
-    iif(receipts.n IS NULL, item.value ->> 6, iif(receipts.partly, 'partially_succeeded', 'succeeded')),
-    iif(receipts.n IS NULL, item.value ->> 7, 1),
-    iif(receipts.n IS NULL, item.value ->> 8, 'succeeded'),
-    iif(receipts.n IS NULL, item.value ->> 9, iif(receipts.partly, 'items_failed', 'ok')),
-    iif(receipts.n IS NULL, item.value ->> 10, 'nothing'),
-    item.value ->> 11,
-    item.value ->> 12,
+    iif(receipts.n IS NULL, template.state, iif(receipts.partly, 'partially_succeeded', 'succeeded')),
+    iif(receipts.n IS NULL, template.ended, 1),
+    iif(receipts.n IS NULL, template.attempt_state, 'succeeded'),
+    iif(receipts.n IS NULL, template.reason, iif(receipts.partly, 'items_failed', 'ok')),
+    iif(receipts.n IS NULL, template.charge, 'nothing'),
+    template.delay_us,
+    template.clears_ttl,
     CASE
         WHEN receipts.n IS NOT NULL THEN receipts.result
-        WHEN item.value ->> 14 = 'json' THEN CAST(item.value ->> 13 AS BLOB)
-        ELSE unhex(item.value ->> 13)
+        WHEN template.encoding = 'json' THEN CAST(template.result AS BLOB)
+        ELSE unhex(template.result)
     END,
-    iif(receipts.n IS NULL, item.value ->> 14, receipts.encoding),
-    iif(receipts.n IS NULL, item.value ->> 15, NULL),
-    iif(receipts.n IS NULL, item.value ->> 16, receipts.summary),
-    item.value ->> 17,
-    iif(item.value ->> 4 = 'holder', live.worker, 'system')
+    iif(receipts.n IS NULL, template.encoding, receipts.encoding),
+    iif(receipts.n IS NULL, template.error, NULL),
+    iif(receipts.n IS NULL, template.summary, receipts.summary),
+    item.value ->> 4,
+    iif(template.guard = 'holder', live.worker, 'system')
 FROM json_each(:batch) AS item
-CROSS JOIN tasks ON tasks.organization = item.value ->> 0 AND tasks.id = item.value ->> 1
+CROSS JOIN template ON template.place = item.value ->> 3
+CROSS JOIN tasks ON tasks.organization = template.organization AND tasks.id = item.value ->> 0
 CROSS JOIN live ON live.n = tasks.n
 LEFT JOIN receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id
-WHERE live.attempt_id = item.value ->> 2
+WHERE live.attempt_id = item.value ->> 1
 AND live.state IN ('leased', 'running')
-AND CASE item.value ->> 4
+AND template.event NOT IN ('acknowledge', 'cancel_deadline')
+AND (template.event <> 'expire' OR live.state = 'leased')
+AND CASE template.guard
     WHEN 'holder' THEN
-        live.token = item.value ->> 3 AND live.lease_ends_us > :now
+        live.token = item.value ->> 2 AND live.lease_ends_us > :now
         AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
     WHEN 'lease_over' THEN
         live.lease_ends_us <= :now
