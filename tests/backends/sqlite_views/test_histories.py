@@ -1,35 +1,10 @@
 """Histories: derived, ordered, and append-only in what they show."""
 
+from backends.sqlite_views.watching import Watch
 from conformance.making import BOOM, DONE, FAILED, FIXED, ORGANIZATION, World, retry_in
 from perdure.domain.attempt import Renewal
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import TaskState
-from perdure.store.views import EventView
-
-
-class Watch:
-    """Reads a task's history again and again, and checks that it only ever grows."""
-
-    def __init__(self, world: World, task_id: str) -> None:
-        self._world = world
-        self._task_id = task_id
-        self._seen: dict[str, EventView] = {}
-
-    async def look(self) -> list[EventView]:
-        """The history now."""
-        events = await self._world.views.events(ORGANIZATION, self._task_id)
-        ids = [event.id for event in events]
-        assert ids == sorted(ids)
-        assert len(ids) == len(set(ids))
-        assert [event.at_us for event in events] == sorted(event.at_us for event in events)
-        now = {event.id: event for event in events}
-        assert {id: now.get(id) for id in self._seen} == self._seen
-        self._seen = now
-        return events
-
-    async def types(self) -> list[str]:
-        """The types of the lines now."""
-        return [event.type for event in await self.look()]
 
 
 async def test_a_plain_life_even_within_one_instant(world: World) -> None:
@@ -157,6 +132,18 @@ async def test_a_queued_task_that_expires_stays_queued_in_its_history(world: Wor
     events = await watch.look()
     assert [event.type for event in events] == ["submitted", "queued", "ended"]
     assert (events[-1].actor, events[-1].data) == ("system", {"state": "expired", "reason": "ttl"})
+
+
+async def test_a_postponed_task_was_queued_before(world: World) -> None:
+    task_id = await world.submit()
+    watch = Watch(world, task_id)
+    await watch.look()
+    world.advance(1)
+    await world.ledger.postpone(ORGANIZATION, task_id, await world.now_us() + 5_000_000)
+    assert await watch.types() == ["submitted", "queued", "postponed"]
+    world.advance(5)
+    await world.ledger.promote(10)
+    assert await watch.types() == ["submitted", "queued", "postponed", "queued"]
 
 
 async def test_a_redrive_keeps_the_earlier_life(world: World) -> None:

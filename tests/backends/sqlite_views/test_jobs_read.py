@@ -65,6 +65,33 @@ async def test_a_jobs_own_history(world: World) -> None:
     assert (events[0].actor, events[0].data, events[-1].data) == ("alice", {"tasks": 4}, {"state": "failed"})
 
 
+async def test_a_job_that_runs_again_keeps_its_earlier_end(world: World) -> None:
+    family = await world.submit_job({"a": [], "b": ["a"]})
+    await world.run(family, "a", settlement=FAILED)
+    await world.cascade()
+    before = await world.views.job_events(ORGANIZATION, family.id)
+    world.advance(1)
+    await world.redrive(family["a"])
+    world.advance(1)
+    await world.run(family, "a")
+    await world.run(family, "b", settlement=FAILED)
+    events = await world.views.job_events(ORGANIZATION, family.id)
+    assert events[: len(before)] == before
+    assert [event.type for event in events] == [
+        "submitted",
+        "started",
+        "failing",
+        "ended",
+        "redriven",
+        "failing",
+        "ended",
+    ]
+    assert (events[4].actor, events[4].data["task"]) == ("bob", family["a"])
+    world.advance(1)
+    await world.redrive(family["b"])
+    assert (await world.views.job_events(ORGANIZATION, family.id))[:-1] == events
+
+
 async def test_a_cancelled_job_tells_who_asked(world: World) -> None:
     family = await world.submit_job(DIAMOND)
     await world.ledger.cancel_job(ORGANIZATION, family.id, "bob", "wrong day")

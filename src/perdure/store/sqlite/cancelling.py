@@ -83,12 +83,14 @@ def postpone(tx: Transaction, organization: str, task_id: str, run_at_us: int) -
     n, state, _, lane, _, generation, initiator = tx.document("cancel_look", batch=batch([(organization, task_id)]))[0]
     if state not in (TaskState.PENDING, TaskState.QUEUED):
         return False
+    queued_us = tx.value("postpone_look", n=n)
     tx.run("postpone", n=n, due=run_at_us)
     if not tx.value("changes"):
         return False
     if state != TaskState.PENDING:
         count_moves(tx, [(lane, state, str(TaskState.PENDING), 1)])
-    row = (organization, n, None, generation, "postponed", "system", initiator, batch({"until_us": run_at_us}))
+    data = batch({"until_us": run_at_us, "queued_us": queued_us})
+    row = (organization, n, None, generation, "postponed", "system", initiator, data)
     tx.run("event_insert", batch=batch([row]))
     tx.announce(Topic.READY)
     return True

@@ -74,7 +74,7 @@ def of_task(tx: Transaction, organization: str, task_id: str) -> list[EventView]
     text = tx.value("view_history", organization=organization, task=task_id)
     if text is None:
         raise no_such_task(task_id)
-    return in_order(list(_TaskHistory(_decode(text)).lines()))
+    return in_order(_TaskHistory(_decode(text)).lines())
 
 
 class _TaskHistory:

@@ -4,6 +4,7 @@ A line is placed by (instant, generation, fence, rank): the fence tells attempts
 one instant of one attempt. Together they make the line's id, so that it stays the same whatever happens afterwards.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -43,6 +44,10 @@ class Line(NamedTuple):
     initiator: str | None
     data: dict[str, Any]
 
+    def place(self) -> tuple[int, int, int, int, int]:
+        """Where the line stands."""
+        return self[:5]
+
     def view(self) -> EventView:
         """The line as it is read. Its id sorts as text in the order of the history."""
         id = f"{self.at_us:016d}-{self.generation:04d}-{self.fence:016d}-{self.rank:02d}-{self.e:012d}"
@@ -70,10 +75,6 @@ class EventRow(msgspec.Struct):
     task: str | None = None
 
 
-def in_order(lines: list[Line]) -> list[EventView]:
+def in_order(lines: Iterable[Line]) -> list[EventView]:
     """The history that the lines make."""
-    return [line.view() for line in sorted(lines, key=_place)]
-
-
-def _place(line: Line) -> tuple[int, int, int, int, int]:
-    return line[:5]
+    return [line.view() for line in sorted(lines, key=Line.place)]

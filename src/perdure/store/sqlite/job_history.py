@@ -29,6 +29,9 @@ class _Job(msgspec.Struct):
     events: list[EventRow]
 
 
+_KEPT = {"failing": Rank.TOLD, "ended": Rank.ENDED}
+"""Events that stand for what a job's row told before the job ran again."""
+
 _decode = msgspec.json.Decoder(_Job).decode
 
 
@@ -37,7 +40,8 @@ def of_job(tx: Transaction, organization: str, job_id: str) -> list[EventView]:
     text = tx.value("view_job_history", organization=organization, job=job_id)
     if text is None:
         raise no_such_job(job_id)
-    return in_order(list(_lines(_decode(text))))
+    lines = {line.place(): line for line in _lines(_decode(text))}
+    return in_order(lines.values())
 
 
 def _lines(job: _Job) -> Iterator[Line]:
@@ -56,6 +60,9 @@ def _lines(job: _Job) -> Iterator[Line]:
     if job.finished_us is not None:
         yield line(job.finished_us, Rank.ENDED, "ended", SYSTEM, state=job.state)
     for event in job.events:
+        # A job that ran again keeps what its row told before: the same line, whichever row tells it.
+        rank = _KEPT.get(event.type)
         data = {"task": event.task, **(event.data or {})}
         initiator = event.initiator or job.initiator
-        yield Line(event.at_us, 1, 0, Rank.WAITED, event.e, event.type, event.actor, initiator, data)
+        place = (Rank.WAITED, event.e) if rank is None else (rank, 0)
+        yield Line(event.at_us, 1, 0, *place, event.type, event.actor, initiator, data)

@@ -88,7 +88,7 @@ def _remember(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]], fal
     rows: list[tuple[Any, ...]] = []
     for n, (each, row) in chosen.items():
         data = batch({"edited": each.payload is not None, "from": row[1]})
-        rows.append((each.organization, n, None, row[5] + 1, "redriven", each.actor, row[6], data))
+        rows.append((each.organization, n, row[4], row[5] + 1, "redriven", each.actor, row[6], data))
     if fallen:
         each, row = next(iter(chosen.values()))
         rows += [(each.organization, n, None, row[5] + 1, "revived", each.actor, row[6], None) for n in fallen]

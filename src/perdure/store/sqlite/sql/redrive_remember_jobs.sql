@@ -1,16 +1,17 @@
--- What the rows of jobs that run again told becomes lines of their history: since when they were failing, and their ends.
+-- What the rows of jobs that run again have told becomes lines of their history: since when they failed, and their ends.
 INSERT INTO events (organization, job, at_us, type, actor, initiator, data)
-SELECT jobs.organization, jobs.j, told.at_us, told.type, 'system', jobs.initiator, told.data
-FROM jobs
-CROSS JOIN (
-    SELECT j, failing_since_us AS at_us, 'failing' AS type, NULL AS data FROM jobs
-    UNION ALL
-    SELECT j, finished_us, 'ended', json_object('state', state) FROM jobs
-) AS told ON told.j = jobs.j
-WHERE jobs.j IN (
-    SELECT ends.job
+WITH again (j) AS MATERIALIZED (
+    SELECT DISTINCT ends.job
     FROM json_each(:batch) AS redriven
     CROSS JOIN ends ON ends.n = redriven.value
     WHERE ends.job IS NOT NULL
 )
-AND told.at_us IS NOT NULL
+SELECT jobs.organization, jobs.j, jobs.failing_since_us, 'failing', 'system', jobs.initiator, NULL
+FROM again
+CROSS JOIN jobs ON jobs.j = again.j
+WHERE jobs.failing_since_us IS NOT NULL
+UNION ALL
+SELECT jobs.organization, jobs.j, jobs.finished_us, 'ended', 'system', jobs.initiator, json_object('state', jobs.state)
+FROM again
+CROSS JOIN jobs ON jobs.j = again.j
+WHERE jobs.finished_us IS NOT NULL
