@@ -143,7 +143,7 @@ async def _workers(plan: Plan, job_file: JobFile, app: "App", opened: Session) -
     queues = tuple(sorted({task.queue or DEFAULT_QUEUE for task in job_file.request.tasks} | set(app.registry.queues)))
     if plan.workers == 0:
         try:
-            async with app.worker(concurrency=min(plan.concurrency, 1000), queues=queues):
+            async with app.worker(concurrency=min(plan.concurrency, 1000), prefetch=0, queues=queues):
                 yield
         finally:
             await app.close()
@@ -151,7 +151,7 @@ async def _workers(plan: Plan, job_file: JobFile, app: "App", opened: Session) -
     store = opened.system.settings.store
     shares = _shares(plan.concurrency, plan.workers)
     commands = [worker_command(plan.target, share, queues, store) for share in shares]
-    processes = WorkerProcesses(commands, os.environ)
+    processes = WorkerProcesses(commands, {"PERDURE_LOG_LEVEL": "warning", **os.environ})
     async with opened.system.engine.duty_runner(), processes.running():
         await _registered(opened, processes)
         yield

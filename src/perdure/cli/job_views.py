@@ -61,7 +61,7 @@ def write_job(job: "JobView", tasks: "Sequence[JobTaskView]") -> None:
                 f"{task.state} ({task.reason})" if task.reason is not None else task.state,
                 task.kind,
                 task.id,
-                shown_instant(task.started_us or task.leased_us),
+                shown_instant(task.leased_us),
                 _ran(task),
             )
             for task in tasks
@@ -119,7 +119,7 @@ def _cancel(job: "JobView") -> str | None:
 
 
 def _ran(task: "JobTaskView") -> str:
-    began_us = task.started_us or task.leased_us
+    began_us = task.leased_us
     if began_us is None or task.finished_us is None:
         return "-"
     return shown_seconds((task.finished_us - began_us) / 1_000_000)

@@ -43,6 +43,9 @@ def run(
     ] = None,
     concurrency: ConcurrencyOption = None,
     queue: QueuesOption = None,
+    prefetch: Annotated[
+        int | None, typer.Option(min=0, help="How many more it holds ready; 0 for long tasks.", show_default=False)
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The worker's name, for people.")] = None,
     grace: Annotated[float | None, typer.Option(min=0, help="Seconds to finish after SIGTERM.")] = None,
     duties: Annotated[bool, typer.Option(help="Run the system's duties beside the worker.")] = True,
@@ -54,7 +57,10 @@ def run(
     """Run a worker until SIGTERM or SIGINT; a second signal stops it at once."""
     from perdure.cli.working import WorkOptions, work
 
-    raise typer.Exit(work(WorkOptions(target, concurrency, tuple(queue or ()), name, grace, duties, attached, store)))
+    options = WorkOptions(
+        target, concurrency, prefetch, tuple(queue or ()), name, grace, duties=duties, attached=attached, store=store
+    )
+    raise typer.Exit(work(options))
 
 
 @app.command("list")

@@ -21,7 +21,9 @@ def worker_command(target: str | None, concurrency: int, queues: Sequence[str], 
     command = [sys.executable, "-m", "perdure", "worker", "run"]
     if target is not None:
         command.append(target)
-    command += ["--concurrency", str(concurrency), "--no-duties", "--attached", "--grace", "5", "--store", store]
+    # What waits in one worker while another has a free slot would make the job longer: nothing is held ready.
+    command += ["--concurrency", str(concurrency), "--prefetch", "0", "--no-duties", "--attached", "--grace", "5"]
+    command += ["--store", store]
     for queue in queues:
         command += ["--queue", queue]
     return command

@@ -20,6 +20,7 @@ class WorkOptions(NamedTuple):
 
     target: str | None
     concurrency: int | None
+    prefetch: int | None
     queues: tuple[str, ...]
     name: str | None
     grace: float | None
@@ -35,6 +36,7 @@ def work(options: WorkOptions) -> int:
     configure(app.settings)
     chosen: dict[str, Any] = {
         "concurrency": options.concurrency,
+        "prefetch": options.prefetch,
         "queues": options.queues or None,
         "name": options.name,
         "grace": options.grace,

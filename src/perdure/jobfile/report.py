@@ -78,8 +78,10 @@ def _makespan(job: JobView, tasks: Sequence[JobTaskView]) -> float:
 
 
 def _run_seconds(task: JobTaskView) -> float:
-    """How long the last attempt ran; a task that never ran took no time."""
-    began_us = task.started_us if task.started_us is not None else task.leased_us
-    if began_us is None or task.finished_us is None:
+    """How long the last attempt was held; a task that never ran took no time.
+
+    `started_us` would be the wrong beginning: workers tell of it in passing, up to half a second late or never.
+    """
+    if task.leased_us is None or task.finished_us is None:
         return 0.0
-    return max(0, task.finished_us - began_us) / SECOND_US
+    return max(0, task.finished_us - task.leased_us) / SECOND_US
