@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.histories import broken_histories
 from conformance.making import World
 from conformance.stores import STORES, ManualClock
 
@@ -20,5 +21,6 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await made.worker()
         yield made
         assert not plug.contradictions(tmp_path)
+        assert not await broken_histories(made)
     finally:
         await store.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 import apsw
 
-TIME_KEYS = ("time", "clock", "boot", "offset", "anchor")
+TIME_KEYS = ("last_us", "offset", "boot")
 """Rows of `meta` that begin so tell the store its time; they may move by themselves."""
 
 

@@ -30,7 +30,7 @@ async def test_what_nobody_holds_is_cancelled_at_once(world: World, state: str) 
         await world.settle(lease, retry_in(HOUR))
         task_id = lease.hold.task_id
     else:
-        task_id = await world.submit(delay=HOUR if state == "pending" else None)
+        task_id = await world.submit(delay=HOUR if state == "pending" else 0)
     assert await world.cancel(task_id) == Cancelled(CancelAnswer.CANCELLED, TaskState.CANCELLED, Reason.USER)
     task = await world.look(task_id)
     assert (task.state, task.reason, task.finished_us) == (TaskState.CANCELLED, Reason.USER, await world.now_us())

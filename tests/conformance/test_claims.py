@@ -254,7 +254,7 @@ async def test_a_payload_of_another_encoding_comes_back_as_its_bytes(world: Worl
 
 
 async def test_a_payload_of_odd_characters_comes_back_as_it_was(world: World) -> None:
-    text = json.dumps({"a": "\u0000 \u2028 \ud83d\ude00 'quoted' \"twice\" \\"}, ensure_ascii=False)
+    text = json.dumps({"a": "\u0000 \u2028 \U0001f600 'quoted' \"twice\" \\"}, ensure_ascii=False)
     lease = await world.lease(payload=text)
     assert lease.payload.data.decode() == text
 

@@ -13,8 +13,8 @@ PAIRS = list(itertools.product((None, *TaskState), TRIES))
 
 
 def allowed(state: TaskState | None, event: Event) -> frozenset[TaskState]:
-    """Where the event may lead; a cancelled attempt's holder can only acknowledge."""
-    if state is TaskState.CANCELLING and event in HOLDERS_SETTLES:
+    """Where the event may lead. Whatever was decided before a cancel was known ends the attempt cancelled."""
+    if state is TaskState.CANCELLING and event in HOLDERS_SETTLES | {Event.REVOKE}:
         return frozenset({TaskState.CANCELLED})
     return targets(state, event)
 
