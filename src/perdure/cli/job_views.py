@@ -79,6 +79,7 @@ def write_report(report: "RunReport") -> None:
             ("state", f"{report.state}: {shown_counts(report.counts)}"),
             ("makespan", shown_seconds(report.makespan)),
             ("ideal", f"{shown_seconds(report.ideal)} at concurrency {report.concurrency}, by {by} run times"),
+            ("bound", f"{shown_seconds(report.bound)}: no order of the ready tasks is faster"),
             ("ratio", f"{report.ratio:.3f} x ideal" if report.ratio is not None else None),
             ("critical path", f"{shown_seconds(report.critical_path)}: {shown_path(report.critical_tasks)}"),
             ("work", f"{shown_seconds(report.work)} in {report.tasks} tasks"),

@@ -8,6 +8,7 @@ import msgspec
 
 from perdure.domain.job import critical_path
 from perdure.domain.limits import SECOND_US
+from perdure.jobfile.bound import lower_bound
 from perdure.store.views import JobTaskView, JobView
 
 
@@ -32,12 +33,16 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """How many tasks could run at once."""
     ideal: float
     """The greater of `critical_path` and `work / concurrency`: the makespan if nothing but the tasks took time."""
+    bound: float
+    """The makespan that no order of the ready tasks beats at that concurrency: at least the ideal, which many DAGs
+    cannot reach (a wide level between two long tasks).
+    """
     ratio: float | None
     """`makespan / ideal`; `None` when the ideal is nothing."""
     parallelism: float
     """How many tasks ran at once on average: measured run times over the makespan."""
     overhead_ms_per_task: float
-    """What the makespan has over the ideal, shared among the tasks, in milliseconds."""
+    """What the makespan has over the bound, shared among the tasks, in milliseconds."""
     weights: Literal["known", "measured"]
     """Whether `work` and `critical_path` are of the run times that the file tells, or of those that were measured."""
 
@@ -49,7 +54,9 @@ def report(
     measured = {task.name: _run_seconds(task) for task in tasks}
     known = seconds is not None and measured.keys() <= seconds.keys()
     weights = {name: seconds[name] for name in measured} if known and seconds is not None else measured
-    path_weight, path = critical_path({task.name: task.parents for task in tasks}, weights)
+    parents = {task.name: task.parents for task in tasks}
+    path_weight, path = critical_path(parents, weights)
+    bound = lower_bound(parents, weights, concurrency)
     work = sum(weights.values())
     ideal = max(path_weight, work / concurrency)
     makespan = _makespan(job, tasks)
@@ -65,9 +72,10 @@ def report(
         critical_tasks=tuple(path),
         concurrency=concurrency,
         ideal=ideal,
+        bound=bound,
         ratio=makespan / ideal if ideal > 0 else None,
         parallelism=sum(measured.values()) / makespan if makespan > 0 else 0.0,
-        overhead_ms_per_task=1000 * (makespan - ideal) / max(1, len(tasks)),
+        overhead_ms_per_task=1000 * (makespan - bound) / max(1, len(tasks)),
         weights="known" if known else "measured",
     )
 
