@@ -77,7 +77,9 @@ async def open_system(
     clock = clock or SystemClock()
     chance = chance or Chance()
     ids = ids or Ids(clock)
-    store = await SqliteStore.open(sqlite_path(settings.store), clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
+    store = await SqliteStore.open(
+        sqlite_path(settings.store), clock=clock, inline=inline, lock_timeout=settings.busy_timeout
+    )
     engine = Engine(store, clock=clock, ids=ids, chance=chance, settings=engine_settings(settings))
     return System(settings, clock, ids, chance, store, engine)
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from perdure.engine.requests import Principal
+from perdure.errors import Misuse
 from perdure.wiring import System
 from perdure.worker.registry import Registry
 
@@ -43,28 +44,23 @@ class Working:
         self._options = options
         self._duties = duties
         self._worker: Worker | None = None
-        self._drained = asyncio.Event()
+        self._draining = False
         self._running: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Work until drained. What the worker still holds after its grace is handed back, at no cost to the tasks."""
-        system = await self._app.system()
-        await system.engine.declare(self._app.registry.definitions(), self._app.principal)
-        system.known_kinds.update(handler.kind for handler in self._app.registry)
-        self._worker = worker = system.worker(self._app.registry, **self._options)
-        if self._drained.is_set():
-            return
-        async with system.engine.duty_runner() if self._duties else contextlib.nullcontext():
-            await worker.run()
+        await self._work(*await self._prepared())
 
     def drain(self) -> None:
         """Claim nothing more, finish what is held within the grace, then end. Harmless when done already."""
-        self._drained.set()
+        self._draining = True
         if self._worker is not None:
             self._worker.drain()
 
     async def __aenter__(self) -> Self:
-        self._running = asyncio.create_task(self.run(), name="perdure-worker")
+        system, worker = await self._prepared()
+        self._running = asyncio.create_task(self._work(system, worker), name="perdure-worker")
+        self._running.add_done_callback(_tell_of_failure)
         return self
 
     async def __aexit__(
@@ -73,6 +69,26 @@ class Working:
         self.drain()
         if self._running is not None:
             await self._running
+
+    async def _prepared(self) -> "tuple[System, Worker]":
+        if self._worker is not None:
+            raise Misuse("this worker has been started already: a worker runs once, make another one")
+        system = await self._app.system()
+        await system.engine.declare(self._app.registry.definitions(), self._app.principal)
+        system.known_kinds.update(handler.kind for handler in self._app.registry)
+        self._worker = system.worker(self._app.registry, **self._options)
+        return system, self._worker
+
+    async def _work(self, system: System, worker: "Worker") -> None:
+        if self._draining:
+            return
+        async with system.engine.duty_runner() if self._duties else contextlib.nullcontext():
+            await worker.run()
+
+
+def _tell_of_failure(running: "asyncio.Task[None]") -> None:
+    if not running.cancelled() and running.exception() is not None:
+        log.error("the worker has stopped", exc_info=running.exception())
 
 
 async def run_until_signal(working: Working) -> None:
