@@ -37,9 +37,14 @@ def _rows(connection: apsw.Connection, table: str) -> list[dict[str, Any]]:
     rows = [
         dict(zip(columns, row, strict=True))
         for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}")
-        if not (table == "meta" and str(row[0]).startswith(TIME_KEYS))
+        if not _moves_by_itself(table, row)
     ]
     return sorted(rows, key=repr)
+
+
+def _moves_by_itself(table: str, row: tuple[Any, ...]) -> bool:
+    """The store's notes of its time, and the number of the last place taken in line: a place may be left empty."""
+    return (table == "meta" and str(row[0]).startswith(TIME_KEYS)) or (table == "counts" and row[0] == 0)
 
 
 def without_late_results(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
