@@ -107,7 +107,9 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartView(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a result. `superseded`: its attempt is not the one whose result counts."""
+    """A piece of a result. `superseded`: its attempt is not the one whose result counts. A part that its handler named
+    belongs to the task and is never superseded.
+    """
 
     attempt_id: str
     sequence: int

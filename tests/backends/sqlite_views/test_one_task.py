@@ -146,6 +146,26 @@ async def test_parts_of_earlier_attempts_are_marked(world: World) -> None:
     assert [each.superseded for each in shown] == [True, True, False]
 
 
+async def test_a_named_part_belongs_to_its_task_whoever_sent_it(world: World) -> None:
+    first = await world.lease()
+    await world.report(first, part=part(1, key="row-1"))
+    await world.finish(first, settlement=Settlement.handed_back())
+    (shown,) = await world.views.parts(ORGANIZATION, first.hold.task_id)
+    assert (shown.key, shown.attempt_id, shown.superseded) == ("row-1", first.hold.attempt_id, False)
+
+
+@pytest.mark.parametrize(
+    "text", ['"\\u0000 \\ud83d\\ude00"', '"😀 é \\" \\\\"', " [1 ,\n 2e400]\t", "1e999", '{"a":{}}']
+)
+async def test_json_bodies_come_back_as_they_were_written(world: World, text: str) -> None:
+    lease = await world.lease(payload=text)
+    body = Body(text.encode())
+    await world.finish(lease, settlement=Settlement.succeeded(body))
+    task = await world.look(lease.hold.task_id)
+    (ended,) = await world.views.ended(ORGANIZATION, [lease.hold.task_id])
+    assert lease.payload == task.payload == task.result == ended.result == body
+
+
 async def test_only_the_ended_ones_of_many_are_told_in_the_order_asked(world: World) -> None:
     leases = [await world.lease() for _ in range(3)]
     await world.finish(leases[0])
