@@ -1,7 +1,7 @@
-"""Counters by lane and state, and the totals: changed in the transaction that moves the tasks."""
+"""Counters by lane and state, changed in the transaction that moves the tasks."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from perdure.domain.states import TaskState
 from perdure.store.sqlite.transaction import Transaction, batch
@@ -25,11 +25,9 @@ def count_moves(tx: Transaction, moves: Iterable[Move]) -> None:
         tx.run("count_change", batch=document)
 
 
-def count_totals(tx: Transaction, *, tasks: int = 0, attempts: int = 0, results: int = 0) -> None:
-    """Change the totals by so many."""
-    rows = [(what, n) for what, n in (("tasks", tasks), ("attempts", attempts), ("results", results)) if n]
-    if rows:
-        tx.run("total_change", batch=batch(rows))
+def count_attempts(tx: Transaction, lanes: Mapping[int, int]) -> None:
+    """Count so many attempts of these lanes as ended (or, below 0, as removed)."""
+    count_moves(tx, [(lane, None, ATTEMPTS, ended) for lane, ended in lanes.items()])
 
 
 QUEUED = str(TaskState.QUEUED)
@@ -37,3 +35,5 @@ PENDING = str(TaskState.PENDING)
 LEASED = str(TaskState.LEASED)
 RUNNING = str(TaskState.RUNNING)
 CANCELLING = str(TaskState.CANCELLING)
+ATTEMPTS = "attempts"
+"""Counted beside the states: how many attempts of a lane have ended."""

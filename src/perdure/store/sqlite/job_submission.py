@@ -65,8 +65,7 @@ def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:
     )
     tx.run("job_insert", batch=batch([row]))
     bind_keys(tx, "job", [(job.organization, job.principal, job.idempotency_key, job.id, job.request_hash)])
-    first = tx.value("task_last") + 1
-    write_tasks(tx, job.tasks, lanes, job=number, first=first)
+    first = write_tasks(tx, job.tasks, lanes, job=number).first
     places = {task.id: first + place for place, task in enumerate(job.tasks)}
     if job.edges:
         rows = [(places[edge.parent], places[edge.child], edge.policy) for edge in job.edges]

@@ -58,25 +58,21 @@ def _answer(tx: Transaction, standing: _Standing | None, report: Report) -> Answ
 
 def _take_part(tx: Transaction, n: int, attempt: str, part: Part) -> Answer:
     highest, final, same_key = tx.document("part_known", n=n, attempt=attempt, key=part.key, named=int(part.named))
-    if same_key is not None:
-        if same_key[0] == part.sha256:
-            return Reported(True, None)
+    if same_key is not None and same_key[0] != part.sha256:
         return Conflict(
             f"part {part.key!r} is stored with another checksum: use another key for other content",
             key=part.key,
             sha256=same_key[0],
         )
-    expected = (highest or 0) + 1
-    if final:
-        return Conflict("the final part is stored already: nothing may follow it", sequence=highest)
-    if part.sequence != expected:
-        return Conflict(
-            f"part {part.sequence} was sent where part {expected} is next: parts count from 1 without gaps",
-            sequence=part.sequence,
-            expected=expected,
-        )
-    if part.sequence > limits.PARTS_MAX:
-        return Invalid(f"a result has at most {limits.PARTS_MAX} parts", field="sequence")
+    if same_key is not None and same_key[1] == attempt:
+        return Reported(True, None)
+    refusal = _out_of_place(part, highest or 0, bool(final))
+    if refusal is not None:
+        return refusal
+    if same_key is not None:
+        place = {"sequence": part.sequence, "final": int(part.final)}
+        tx.run("part_adopt", n=n, attempt=attempt, key=part.key, **place)
+        return Reported(True, None)
     tx.run(
         "part_insert",
         n=n,
@@ -90,6 +86,20 @@ def _take_part(tx: Transaction, n: int, attempt: str, part: Part) -> Answer:
         encoding=part.data.encoding,
     )
     return Reported(False, None)
+
+
+def _out_of_place(part: Part, highest: int, final: bool) -> PerdureError | None:
+    if final:
+        return Conflict("the final part is stored already: nothing may follow it", sequence=highest)
+    if part.sequence != highest + 1:
+        return Conflict(
+            f"part {part.sequence} was sent where part {highest + 1} is next: parts count from 1 without gaps",
+            sequence=part.sequence,
+            expected=highest + 1,
+        )
+    if part.sequence > limits.PARTS_MAX:
+        return Invalid(f"a result has at most {limits.PARTS_MAX} parts", field="sequence")
+    return None
 
 
 def _write(tx: Transaction, accepted: list[tuple[_Standing, Report]]) -> None:

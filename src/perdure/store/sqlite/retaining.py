@@ -1,7 +1,7 @@
 """Removing what ended long enough ago."""
 
 from perdure.store.ledger import Swept
-from perdure.store.sqlite.counting import count_moves, count_totals
+from perdure.store.sqlite.counting import ATTEMPTS, count_moves
 from perdure.store.sqlite.transaction import Transaction, batch
 
 _TABLES = ("attempts", "events", "progress", "checkpoints", "parts", "receipts", "items", "frontier", "edges", "ends")
@@ -38,9 +38,9 @@ def remove_tasks(tx: Transaction, numbers: list[int]) -> None:
     if not numbers:
         return
     document = batch(numbers)
-    ended, attempts, results = tx.document("retain_tally", batch=document)
+    ended, attempts = tx.document("retain_tally", batch=document)
     for table in _TABLES:
         tx.run(f"remove_{table}", batch=document)
     tx.run("remove_tasks", batch=document)
-    count_moves(tx, [(lane, state, None, gone) for lane, state, gone in ended])
-    count_totals(tx, tasks=-len(numbers), attempts=-attempts, results=-results)
+    moves = [(lane, state, None, gone) for lane, state, gone in ended]
+    count_moves(tx, moves + [(lane, ATTEMPTS, None, gone) for lane, gone in attempts])

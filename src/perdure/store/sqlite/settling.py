@@ -11,7 +11,7 @@ from perdure.domain.settlement import AttemptFacts, Receipt
 from perdure.domain.states import ENDED, TaskState
 from perdure.store.ledger import Doubtful, Guard, SettleAnswer, Settled, Settling
 from perdure.store.sqlite.bodies import from_columns, text_of
-from perdure.store.sqlite.counting import count_moves, count_totals
+from perdure.store.sqlite.counting import ATTEMPTS, count_moves
 from perdure.store.sqlite.ending import follow_ends
 from perdure.store.sqlite.line import places
 from perdure.store.sqlite.transaction import Transaction, batch
@@ -78,8 +78,8 @@ def _apply(tx: Transaction, summary: dict[str, Any]) -> None:
     if summary["jobs"]:
         tx.run("settle_ended")
     tx.run("settling_clear")
-    count_moves(tx, summary["moves"])
-    count_totals(tx, attempts=attempts, results=summary["results"])
+    moves = summary["moves"]
+    count_moves(tx, moves + [(lane, None, ATTEMPTS, moved) for lane, _, _, moved in moves])
     if summary["jobs"]:
         follow_ends(tx)
 

@@ -92,6 +92,7 @@ class SqliteStore:
         writer = Writer(commits, ForeignChanges(hub, ticking.monotonic_us))
         readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock, gate)
         hub.on_first(writer.nudge)
+        gate.in_child(hub.forget_all)
         return cls(path, writer, readers, hub, CallerConnections(path, opened.clock))
 
     @classmethod

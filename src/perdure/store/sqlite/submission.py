@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import apsw
 
 from perdure.domain import limits
 from perdure.domain.states import TaskState
@@ -10,8 +12,8 @@ from perdure.domain.task import Task
 from perdure.errors import IdempotencyConflict, Invalid, Overloaded, PerdureError
 from perdure.store.ledger import Submitted
 from perdure.store.sqlite.bodies import hex_of_base64
-from perdure.store.sqlite.counting import PENDING, QUEUED, count_moves, count_totals
-from perdure.store.sqlite.lanes import Lane, Lanes, lane_of
+from perdure.store.sqlite.counting import PENDING, QUEUED, count_moves
+from perdure.store.sqlite.lanes import Lanes, lane_of
 from perdure.store.sqlite.line import places
 from perdure.store.sqlite.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
@@ -25,12 +27,17 @@ Answer = Submitted | PerdureError
 def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool = False) -> list[Answer]:
     """Store tasks. `pending`: even what is due only joins its lane later, by a duty (inside a caller's transaction)."""
     answers: list[Answer | None] = [None] * len(tasks)
-    _answer_known_ids(tx, tasks, answers)
     _refuse_overdue(tasks, answers)
     _answer_known_keys(tx, tasks, answers)
     _refuse_overload(tx, tasks, answers)
     fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
-    states = iter(write_tasks(tx, fresh, lanes, pending=pending) if fresh else ())
+    try:
+        states = iter(write_tasks(tx, fresh, lanes, pending=pending).states)
+    except apsw.ConstraintError:
+        # The same task again is a repeated call whose answer was lost. It comes alone at last: flushes are halved.
+        if len(tasks) > 1 or not (known := _known_ids(tx, tasks)):
+            raise
+        return known
     bind_keys(tx, "task", [(t.organization, t.principal, t.idempotency_key, t.id, t.request_hash) for t in fresh])
     _answer_twins(tasks, answers)
     return [
@@ -39,11 +46,9 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     ]
 
 
-def _answer_known_ids(tx: Transaction, tasks: Sequence[Task], answers: list[Answer | None]) -> None:
-    """The same task again is a repeated call whose answer was lost."""
-    asked = batch([(task.organization, task.id) for task in tasks])
-    for place, state in tx.document("task_known", batch=asked):
-        answers[place] = Submitted(tasks[place].id, TaskState(state), True)
+def _known_ids(tx: Transaction, tasks: Sequence[Task]) -> list[Answer]:
+    found = tx.document("task_known", batch=batch([(task.organization, task.id) for task in tasks]))
+    return [Submitted(tasks[place].id, TaskState(state), True) for place, state in found]
 
 
 def _refuse_overdue(tasks: Sequence[Task], answers: list[Answer | None]) -> None:
@@ -114,9 +119,9 @@ def _refuse_overload(tx: Transaction, tasks: Sequence[Task], answers: list[Answe
 
 def admission(tx: Transaction, organizations: set[str]) -> Callable[[str, dict[str, int]], Overloaded | None] | None:
     """A check that admits tasks (organization, how many by queue) within the depths; `None` where there are none."""
-    rows = tx.document("depth_limits", batch=batch(sorted(organizations)))
-    if not rows:
+    if not tx.value("depth_peek"):
         return None
+    rows = tx.document("depth_limits", batch=batch(sorted(organizations)))
     room = {(organization, type, name): depth - waiting for organization, type, name, depth, waiting in rows}
 
     def admit(organization: str, wanted: dict[str, int]) -> Overloaded | None:
@@ -140,6 +145,13 @@ def admission(tx: Transaction, organizations: set[str]) -> Callable[[str, dict[s
     return admit
 
 
+class Written(NamedTuple):
+    """The states that tasks begin in, and the number of the first of them; the others follow in order."""
+
+    states: list[TaskState]
+    first: int
+
+
 def write_tasks(
     tx: Transaction,
     tasks: Sequence[Task],
@@ -147,30 +159,28 @@ def write_tasks(
     *,
     pending: bool = False,
     job: int | None = None,
-    first: int | None = None,
-) -> list[TaskState]:
-    """Write specifications and live rows; returns the states that tasks begin in. `first` numbers the first."""
-    now = tx.now_us
-    number = (tx.value("task_last") + 1) if first is None else first
-    due = [_due_us(task, now) for task in tasks]
-    queued = [not pending and task.waits == 0 and at <= now for task, at in zip(tasks, due, strict=True)]
-    seq = places(tx, sum(queued)) if any(queued) else 0
-    templates = _Templates(lanes.numbers(tx, {lane_of(task) for task in tasks}), job)
-    rows = []
+) -> Written:
+    """Write specifications and live rows."""
+    if not tasks:
+        return Written([], 0)
+    due = [_due_us(task, tx.now_us) for task in tasks]
+    queued = [not pending and task.waits == 0 and at <= tx.now_us for task, at in zip(tasks, due, strict=True)]
+    numbers = lanes.numbers(tx, {lane_of(task) for task in tasks})
+    seq = 0
+    templates: dict[_Template, list[tuple[Any, ...]]] = {}
     moves: Counter[tuple[int, str]] = Counter()
-    for task, due_us, joins in zip(tasks, due, queued, strict=True):
+    for place, (task, due_us, joins) in enumerate(zip(tasks, due, queued, strict=True)):
         state = QUEUED if joins else PENDING
         seq += joins
-        lane, template = templates.place(task)
+        lane = numbers[lane_of(task)]
         moves[lane, state] += 1
-        rows.append(_own(task, template, state, seq if joins else None, due_us))
-    document, shared = batch(rows), batch(list(templates.rows))
-    tx.run("task_insert", batch=document, templates=shared, first=number)
-    tx.run("live_insert", batch=document, templates=shared, first=number)
+        templates.setdefault(_template(task, lane, job), []).append(
+            _own(place, task, state, seq if joins else None, due_us)
+        )
+    first = _write_templates(tx, templates, joining=seq)
     count_moves(tx, [(lane, None, state, count) for (lane, state), count in moves.items()])
-    count_totals(tx, tasks=len(tasks))
     tx.announce(Topic.READY)
-    return [TaskState.QUEUED if each else TaskState.PENDING for each in queued]
+    return Written([TaskState.QUEUED if each else TaskState.PENDING for each in queued], first)
 
 
 def _due_us(task: Task, now: int) -> int:
@@ -179,48 +189,69 @@ def _due_us(task: Task, now: int) -> int:
     return now if task.run_at_us is None else max(now, task.run_at_us)
 
 
-class _Templates:
-    """What tasks of one call have in common is taken apart once, not once for each."""
+class _Template(NamedTuple):
+    """What tasks of one call have in common is bound once, not taken apart for each."""
 
-    def __init__(self, lanes: Mapping[Lane, int], job: int | None) -> None:
-        self._lanes = lanes
-        self._job = job
-        self.rows: dict[tuple[Any, ...], int] = {}
-
-    def place(self, task: Task) -> tuple[int, int]:
-        """The task's lane, and the place of its template."""
-        lane = self._lanes[lane_of(task)]
-        shared = (
-            task.organization,
-            lane,
-            self._job,
-            task.encoding,
-            task.principal,
-            task.initiator,
-            task.ttl_us,
-            task.execution_limit_us,
-            task.timeout_us,
-            task.lease_us,
-            task.max_attempts,
-            task.max_losses,
-            task.on_loss,
-            task.trigger,
-            task.if_failed,
-            task.retry,
-            task.options,
-        )
-        return lane, self.rows.setdefault(shared, len(self.rows))
+    organization: str
+    lane: int
+    job: int | None
+    encoding: str
+    principal: str
+    initiator: str
+    ttl_us: int | None
+    execution_limit_us: int
+    timeout_us: int | None
+    lease_us: int
+    max_attempts: int
+    max_losses: int
+    on_loss: str
+    rule: str
+    if_failed: str
+    retry: str | None
 
 
-def _own(task: Task, template: int, state: str, seq: int | None, due_us: int) -> tuple[object, ...]:
+def _template(task: Task, lane: int, job: int | None) -> _Template:
+    return _Template(
+        task.organization,
+        lane,
+        job,
+        task.encoding,
+        task.principal,
+        task.initiator,
+        task.ttl_us,
+        task.execution_limit_us,
+        task.timeout_us,
+        task.lease_us,
+        task.max_attempts,
+        task.max_losses,
+        task.on_loss,
+        task.trigger,
+        task.if_failed,
+        task.retry,
+    )
+
+
+def _own(place: int, task: Task, state: str, seq: int | None, due_us: int) -> tuple[Any, ...]:
     """What a task has of its own, in the order in which `task_insert` and `live_insert` read it."""
     payload = task.payload if task.encoding == "json" else hex_of_base64(task.payload)
-    rare = (task.name, task.run_at_us, task.idempotency_key, task.request_hash)
-    row = (task.id, payload, template, state, seq, due_us, task.waits)
+    row = (place, task.id, payload, state, seq, due_us, task.waits)
+    rare = (task.name, task.run_at_us, task.idempotency_key, task.request_hash, task.options)
     return row if rare == _NOTHING_RARE else row + rare
 
 
-_NOTHING_RARE = (None, None, None, None)
+_NOTHING_RARE = (None,) * 5
+
+
+def _write_templates(tx: Transaction, templates: Mapping[_Template, list[tuple[Any, ...]]], joining: int) -> int:
+    """Specifications first: a task that exists already shows there, before anything else has changed."""
+    first = int(tx.value("task_last")) + 1
+    shared = [(batch(rows), template._asdict()) for template, rows in templates.items()]
+    for document, template in shared:
+        tx.run("task_insert", batch=document, first=first, **template)
+    before = places(tx, joining) if joining else 0
+    for document, template in shared:
+        tx.run("live_insert", batch=document, first=first, before=before, **template)
+    return first
 
 
 def bind_keys(tx: Transaction, what: str, keyed: Sequence[tuple[str, str, str | None, str, str | None]]) -> None:

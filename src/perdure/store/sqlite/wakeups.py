@@ -105,6 +105,11 @@ class Hub:
         with self._guard:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
+    def forget_all(self) -> None:
+        """In a forked child: the parent's waiters are not here."""
+        self._guard = threading.Lock()
+        self._subscriptions = ()
+
     def announce(self, topics: Topic) -> None:
         """Wake this process's waiters. Callable from any thread."""
         for subscription in self._subscriptions:

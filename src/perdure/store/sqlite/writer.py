@@ -12,6 +12,8 @@ from perdure.store.sqlite.commits import Commits
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.sqlite.wakeups import ForeignChanges
 
+CLOSE_LOOK_SECONDS = 0.001
+
 
 class Operation(NamedTuple):
     """Something that can be done to many items within one transaction.
@@ -63,7 +65,6 @@ class Writer:
         self._backlog = Backlog()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._ended: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
@@ -73,9 +74,8 @@ class Writer:
 
     def nudge(self) -> None:
         """Look for changes of other processes from now on."""
-        if self._pid == os.getpid():
-            self._ensure_thread()
-            self._backlog.nudge()
+        self._ensure_thread()
+        self._backlog.nudge()
 
     def _ensure_thread(self) -> None:
         if self._pid != os.getpid():
@@ -106,35 +106,14 @@ class Writer:
             if foreign.due():
                 commits.look(foreign.look)
         commits.close()
-        for loop, future in self._ended:
-            _end(loop, future)
 
     async def close(self) -> None:
-        """Finish what has gathered, then end the thread. Harmless when closed already, and in a forked child."""
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[None] = loop.create_future()
-        if self._pid != os.getpid():
-            return
-        with self._starting:
-            self._backlog.close()
-            thread = self._thread
-            if thread is None or not thread.is_alive():
-                return
-            self._ended.append((loop, ended))
-        self._backlog.nudge()
-        while not ended.done() and thread.is_alive():
-            await asyncio.wait([ended], timeout=0.1)
-
-
-def _end(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    def resolve() -> None:
-        if not future.done():
-            future.set_result(None)
-
-    try:
-        loop.call_soon_threadsafe(resolve)
-    except RuntimeError:
-        return
+        """Finish what has gathered, then end the thread, which closes the connection. Harmless when closed already."""
+        self._ensure_thread()
+        self._backlog.close()
+        thread = self._thread
+        while thread is not None and thread.is_alive():
+            await asyncio.sleep(CLOSE_LOOK_SECONDS)
 
 
 class InlineWriter(Writer):

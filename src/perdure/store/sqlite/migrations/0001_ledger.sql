@@ -343,7 +343,9 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workers_by_seen ON workers (seen_us);
 
--- How many tasks of a lane are in a state; kept in the transaction that moves them.
+-- How many tasks of a lane are in a state, and how many attempts of it have ended ('attempts'); kept in the transaction
+-- that changes them. Lane 0 counts the places taken in line so far: at the end ('seq') and in front ('front'). One small
+-- table, so that a commit writes one page for all of them.
 CREATE TABLE counts (
     lane INTEGER NOT NULL,
     state TEXT NOT NULL,
@@ -351,10 +353,5 @@ CREATE TABLE counts (
     PRIMARY KEY (lane, state)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE totals (
-    what TEXT PRIMARY KEY CHECK (what IN ('tasks', 'attempts', 'results')),
-    count INTEGER NOT NULL CHECK (count >= 0)
-) STRICT, WITHOUT ROWID;
-
-INSERT INTO meta (key, value) VALUES ('seq', 0), ('front', -4611686018427387904), ('losses_suspended_until_us', 0);
-INSERT INTO totals (what, count) VALUES ('tasks', 0), ('attempts', 0), ('results', 0);
+INSERT INTO meta (key, value) VALUES ('losses_suspended_until_us', 0);
+INSERT INTO counts (lane, state, count) VALUES (0, 'seq', 0), (0, 'front', 0);

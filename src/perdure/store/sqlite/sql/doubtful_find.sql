@@ -1,23 +1,26 @@
 -- Live attempts whose time is over, or whose worker is revoked: hold, guard and retry policy.
 SELECT json_group_array(json_array(organization, id, attempt_id, guard, retry))
 FROM (
-    SELECT
-        live.organization, tasks.id, live.attempt_id, tasks.retry,
-        CASE
-            WHEN live.state = 'cancelling' AND live.cancel_ends_us <= :now THEN 'cancel_over'
-            WHEN live.deadline_us <= :now THEN 'deadline_over'
-            WHEN live.lease_ends_us <= :now AND (
-                live.state = 'cancelling'
-                OR :now >= (SELECT value FROM meta WHERE key = 'losses_suspended_until_us')
-            ) THEN 'lease_over'
-            WHEN live.state = 'running' AND live.started_us + tasks.timeout_us + :timeout_grace <= :now
-                THEN 'timeout_over'
-            WHEN workers.ordered = 'revoke' THEN 'worker_revoked'
-        END AS guard
-    FROM live INDEXED BY live_held
-    CROSS JOIN tasks ON tasks.n = live.n
-    LEFT JOIN workers ON workers.id = live.worker
-    WHERE live.attempt_id IS NOT NULL
+    SELECT *
+    FROM (
+        SELECT
+            live.organization, tasks.id, live.attempt_id, tasks.retry,
+            CASE
+                WHEN live.state = 'cancelling' AND live.cancel_ends_us <= :now THEN 'cancel_over'
+                WHEN live.deadline_us <= :now THEN 'deadline_over'
+                WHEN live.lease_ends_us <= :now AND (
+                    live.state = 'cancelling'
+                    OR :now >= (SELECT value FROM meta WHERE key = 'losses_suspended_until_us')
+                ) THEN 'lease_over'
+                WHEN live.state = 'running' AND live.started_us + tasks.timeout_us + :timeout_grace <= :now
+                    THEN 'timeout_over'
+                WHEN workers.ordered = 'revoke' THEN 'worker_revoked'
+            END AS guard
+        FROM live INDEXED BY live_held
+        CROSS JOIN tasks ON tasks.n = live.n
+        LEFT JOIN workers ON workers.id = live.worker
+        WHERE live.attempt_id IS NOT NULL
+    )
+    WHERE guard IS NOT NULL
+    LIMIT :count
 )
-WHERE guard IS NOT NULL
-LIMIT :count

@@ -1,4 +1,4 @@
--- What goes with a batch of tasks: ended tasks by lane and state, attempts, results.
+-- What goes with a batch of tasks, by lane: ended tasks by state, and attempts.
 SELECT json_array(
     json((
         SELECT json_group_array(json_array(lane, state, gone))
@@ -8,6 +8,14 @@ SELECT json_array(
             GROUP BY lane, state
         )
     )),
-    (SELECT count(*) FROM json_each(:batch) AS gone CROSS JOIN attempts ON attempts.n = gone.value),
-    (SELECT count(*) FROM json_each(:batch) AS gone CROSS JOIN ends ON ends.n = gone.value WHERE result IS NOT NULL)
+    json((
+        SELECT json_group_array(json_array(lane, gone))
+        FROM (
+            SELECT ends.lane, count(*) AS gone
+            FROM json_each(:batch) AS gone
+            CROSS JOIN ends ON ends.n = gone.value
+            CROSS JOIN attempts ON attempts.n = gone.value
+            GROUP BY ends.lane
+        )
+    ))
 )

@@ -7,6 +7,5 @@ SELECT json_object(
     )),
     'returning', (SELECT count(*) FROM settling WHERE NOT ended),
     'queued', (SELECT count(*) FROM settling WHERE state = 'queued'),
-    'results', (SELECT count(*) FROM settling WHERE result IS NOT NULL),
     'jobs', EXISTS (SELECT 1 FROM settling WHERE ended AND job IS NOT NULL)
 )

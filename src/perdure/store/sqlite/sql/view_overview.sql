@@ -8,7 +8,7 @@ WITH filled AS MATERIALIZED (
 SELECT json_object(
     'counts', json((
         SELECT json_group_array(json_array(queue, kind, state, tasks) ORDER BY queue, kind, state)
-        FROM (SELECT queue, kind, state, sum(tasks) AS tasks FROM filled GROUP BY queue, kind, state)
+        FROM (SELECT queue, kind, state, sum(tasks) AS tasks FROM filled WHERE state <> 'attempts' GROUP BY queue, kind, state)
     )),
     'workers_active', (
         SELECT count(*)
@@ -40,8 +40,8 @@ SELECT json_object(
         FROM live INDEXED BY live_held
         WHERE live.attempt_id IS NOT NULL AND live.organization = :organization
     ),
-    'tasks', (SELECT coalesce(sum(tasks), 0) FROM filled),
-    'attempts', coalesce((SELECT count FROM totals WHERE what = 'attempts'), 0),
+    'tasks', (SELECT coalesce(sum(tasks), 0) FROM filled WHERE state <> 'attempts'),
+    'attempts', (SELECT coalesce(sum(tasks), 0) FROM filled WHERE state = 'attempts'),
     'results', (
         SELECT coalesce(sum(tasks), 0) FROM filled WHERE state IN ('succeeded', 'partially_succeeded')
     )

@@ -3,7 +3,7 @@ WITH filled AS MATERIALIZED (
     SELECT lanes.lane, lanes.queue, lanes.kind, counts.state, counts.count AS tasks
     FROM lanes
     CROSS JOIN counts ON counts.lane = lanes.lane
-    WHERE lanes.organization = :organization AND counts.count > 0
+    WHERE lanes.organization = :organization AND counts.count > 0 AND counts.state <> 'attempts'
 ),
 offers AS MATERIALIZED (
     SELECT DISTINCT kind.value AS kind, queue.value AS queue
