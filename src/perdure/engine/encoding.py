@@ -81,14 +81,12 @@ def too_large(field: str, limit_bytes: int, actual_bytes: int) -> TooLarge:
 
 def check_depth(value: Any, field: str) -> None:
     """Refuse a value of more than `limits.JSON_MAX_DEPTH` levels."""
-    level = [value]
-    for _ in range(limits.JSON_MAX_DEPTH + 1):
+    level: list[Any] = [value] if type(value) in (dict, list) else []
+    for _ in range(limits.JSON_MAX_DEPTH):
         below: list[Any] = []
         for each in level:
-            if type(each) is dict:
-                below.extend(each.values())
-            elif type(each) is list:
-                below.extend(each)
+            inside = each.values() if type(each) is dict else each
+            below += [one for one in inside if type(one) in (dict, list)]
         if not below:
             return
         level = below

@@ -1,0 +1,66 @@
+"""One key, one task: the same request again is told so, another request is refused."""
+
+import msgspec
+import pytest
+
+from engine.making import KIND, ME, Bench
+from perdure.engine.build_task import request_hash
+from perdure.engine.requests import Principal, TaskRequest
+from perdure.errors import IdempotencyConflict
+from perdure.store.ledger import Submitted
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+async def test_the_same_request_again_is_a_replay(bench: Bench) -> None:
+    first = await bench.answer(payload={"a": 1, "b": 2}, idempotency_key="k", trace=TRACE)
+    again = await bench.answer(payload={"b": 2, "a": 1}, idempotency_key="k")
+    assert isinstance(first, Submitted)
+    assert isinstance(again, Submitted)
+    assert (again.id, first.replayed, again.replayed) == (first.id, False, True)
+
+
+async def test_another_request_under_the_same_key_is_a_conflict(bench: Bench) -> None:
+    first = await bench.submit(payload=1, idempotency_key="k")
+    refusal = await bench.refusal(payload=2, idempotency_key="k")
+    assert isinstance(refusal, IdempotencyConflict)
+    assert refusal.fields["task_id"] == first
+
+
+async def test_two_of_one_call_race_like_two_calls(bench: Bench) -> None:
+    request = TaskRequest(kind=KIND, payload=1, idempotency_key="k")
+    one, two = await bench.engine.submit([request, request], ME)
+    assert isinstance(one, Submitted)
+    assert isinstance(two, Submitted)
+    assert (one.id, one.replayed, two.replayed) == (two.id, False, True)
+
+
+async def test_a_key_belongs_to_its_submitter(bench: Bench) -> None:
+    request = TaskRequest(kind=KIND, payload=1, idempotency_key="k")
+    (mine,) = await bench.engine.submit([request], ME)
+    (theirs,) = await bench.engine.submit([request], Principal("you"))
+    assert isinstance(mine, Submitted)
+    assert isinstance(theirs, Submitted)
+    assert mine.id != theirs.id
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TaskRequest(kind="other", payload=1),
+        TaskRequest(kind=KIND, payload=2),
+        TaskRequest(kind=KIND, payload=1, priority=4),
+        TaskRequest(kind=KIND, payload=1, delay=0.0),
+        TaskRequest(kind=KIND, payload=1, labels={"a": "b"}),
+    ],
+)
+def test_requests_that_ask_for_something_else_have_another_hash(other: TaskRequest) -> None:
+    request = TaskRequest(kind=KIND, payload=1)
+    payload = msgspec.json.encode(other.payload).decode()
+    assert request_hash(request, "1") != request_hash(other, payload)
+
+
+def test_key_and_trace_do_not_change_what_was_asked_for() -> None:
+    bare = TaskRequest(kind=KIND, payload=1)
+    dressed = TaskRequest(kind=KIND, payload=1, trace=TRACE, idempotency_key="k")
+    assert request_hash(bare, "1") == request_hash(dressed, "1")

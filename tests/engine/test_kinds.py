@@ -1,0 +1,74 @@
+"""Kinds are declared by workers, kept by the store, and hold submitters to their schema."""
+
+import msgspec
+import pytest
+
+from engine.making import KIND, ME, Bench
+from perdure.domain.retry import Retry
+from perdure.engine.requests import KindDefinition, Principal
+from perdure.errors import Invalid
+from perdure.store.ledger import Submitted
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"rows": {"type": "array", "items": {"type": "object", "required": ["id"]}}},
+    "required": ["rows"],
+}
+
+
+async def test_a_payload_that_breaks_the_schema_is_refused_with_its_path(bench: Bench) -> None:
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=SCHEMA)], ME)
+    assert (await bench.refusal(payload={})).fields["field"] == "payload"
+    assert (await bench.refusal(payload={"rows": [{"id": 1}, {}]})).fields["field"] == "payload.rows[1]"
+    assert isinstance(await bench.answer(payload={"rows": [{"id": 1}]}), Submitted)
+
+
+async def test_a_raw_payload_is_held_to_the_schema_too(bench: Bench) -> None:
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=SCHEMA)], ME)
+    assert (await bench.refusal(payload=msgspec.Raw(b'{"rows": 1}'))).fields["field"] == "payload.rows"
+
+
+async def test_kinds_of_another_organization_hold_nobody_here(bench: Bench) -> None:
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=SCHEMA)], Principal("me", "other"))
+    assert isinstance(await bench.answer(payload={}), Submitted)
+
+
+@pytest.mark.parametrize(
+    ("definition", "field"),
+    [
+        (KindDefinition(kind="no good"), "kind"),
+        (KindDefinition(kind=KIND, schema={"type": "objekt"}), "schema"),
+        (KindDefinition(kind=KIND, schema={"$ref": "http://127.0.0.1:9/schema.json"}), "schema"),
+        (KindDefinition(kind=KIND, schema=[]), "schema"),  # type: ignore[arg-type]
+        (KindDefinition(kind=KIND, lease=1.0), "lease"),
+        (KindDefinition(kind=KIND, priority=11), "priority"),
+        (KindDefinition(kind=KIND, queue=""), "queue"),
+        (KindDefinition(kind=KIND, on_loss="no"), "on_loss"),  # type: ignore[arg-type]
+    ],
+)
+async def test_a_bad_definition_is_refused_and_none_is_stored(
+    bench: Bench, definition: KindDefinition, field: str
+) -> None:
+    with pytest.raises(Invalid) as refusal:
+        await bench.engine.declare([KindDefinition(kind="good"), definition], ME)
+    assert refusal.value.fields["field"] == field
+    assert await bench.store.definitions.list(ME.organization, "kind") == []
+
+
+async def test_declaring_the_same_again_writes_nothing(bench: Bench) -> None:
+    definition = KindDefinition(kind=KIND, schema=SCHEMA, retry=Retry(7), capabilities=["b", "a"])
+    await bench.engine.declare([definition], ME)
+    await bench.engine.declare([definition], ME)
+    (stored,) = await bench.store.definitions.list(ME.organization, "kind")
+    assert stored.version == 1
+    await bench.engine.declare([KindDefinition(kind=KIND, priority=1)], ME)
+    (stored,) = await bench.store.definitions.list(ME.organization, "kind")
+    assert stored.version == 2
+
+
+async def test_a_definition_that_nobody_here_understands_is_as_if_it_were_not_there(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.store.definitions.put(ME.organization, "kind", KIND, '{"kind": "work", "priority": 77}', "later")
+    assert isinstance(await bench.answer(), Submitted)
+    assert "ignored" in caplog.text
