@@ -59,7 +59,8 @@ def submit(
         metadata=_json(metadata, "--metadata") if metadata is not None else None,
     )
     submitted = on_store(store, lambda session: _submit(session, request), create=True)
-    _tell(submitted, json and not wait)
+    if not (wait and json):
+        _tell(submitted, json)
     if wait:
         from perdure.cli.task_wait import wait_for
 

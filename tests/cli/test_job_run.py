@@ -1,0 +1,184 @@
+"""`perdure job run`: a DAG from a file, run to its end."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Perdure
+
+DIAMONDS = 4
+
+
+def diamonds(seconds: float) -> dict[str, Any]:
+    """Some diamonds behind one another."""
+
+    def sleep(name: str, *parents: str) -> dict[str, Any]:
+        return {"name": name, "kind": "perdure.sleep", "payload": {"seconds": seconds}, "depends_on": list(parents)}
+
+    tasks = [sleep("start")]
+    last = "start"
+    for number in range(DIAMONDS):
+        sides = [f"{number}-{side}" for side in "abc"]
+        tasks += [sleep(name, last) for name in sides]
+        last = f"{number}-join"
+        tasks.append(sleep(last, *sides))
+    return {"name": "diamonds", "tasks": tasks}
+
+
+def check_effects(job: dict[str, Any], ledger: Path) -> set[int]:
+    """Each task ran once, none before its parents had ended; the processes that ran them."""
+    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert Counter((line["event"], line["name"]) for line in lines) == {
+        (event, task["name"]): 1 for task in job["tasks"] for event in ("start", "end")
+    }
+    at = {(line["event"], line["name"]): line["boot_us"] for line in lines}
+    for task in job["tasks"]:
+        for parent in task.get("depends_on", []):
+            assert at["end", parent] <= at["start", task["name"]]
+    return {line["pid"] for line in lines}
+
+
+@pytest.fixture
+def job(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A job in `job.json`; no store is named."""
+    monkeypatch.delenv("PERDURE_STORE")
+    value = diamonds(0.02)
+    (tmp_path / "job.json").write_text(json.dumps(value))
+    return value
+
+
+def test_a_job_runs_in_this_process_on_a_temporary_store(perdure: Perdure, job: dict[str, Any], tmp_path: Path) -> None:
+    answer = perdure("job", "run", "job.json", "--ledger", "effects", "--json")
+    assert answer.code == 0, answer.err
+    assert len(check_effects(job, tmp_path / "effects")) == 1
+    run = answer.json
+    assert (run["state"], run["tasks"], run["counts"]) == ("succeeded", 17, {"succeeded": 17})
+    assert run["weights"] == "known"
+    assert run["ideal"] == pytest.approx(9 * 0.02)
+    assert run["critical_tasks"][0] == "start"
+    assert run["makespan"] >= run["ideal"]
+    temporary = Path(answer.err.split("temporary store, ")[1].splitlines()[0])
+    assert not temporary.parent.exists()
+
+
+def test_a_job_runs_on_worker_processes_and_a_store_that_is_named(
+    perdure: Perdure, job: dict[str, Any], tmp_path: Path
+) -> None:
+    answer = perdure("job", "run", "job.json", "--workers", "2", "--ledger", "effects", "--store", "named.db", "--json")
+    assert answer.code == 0, answer.err
+    assert check_effects(job, tmp_path / "effects")
+    shown = perdure("job", "show", answer.json["job_id"], "--store", "named.db", "--json").json
+    assert (shown["state"], shown["open"]) == ("succeeded", 0)
+    workers = perdure("worker", "list", "--all", "--store", "named.db", "--json").json["workers"]
+    assert len(workers) == 2
+    assert all(worker["left_at"] is not None for worker in workers)
+    assert sum(worker["capacity"] for worker in workers) >= 32
+
+
+def test_a_temporary_store_may_be_kept(perdure: Perdure, job: dict[str, Any]) -> None:
+    answer = perdure("job", "run", "job.json", "--keep", "--time-scale", "0")
+    assert answer.code == 0, answer.err
+    kept = answer.err.split("temporary store, ")[1].split(",")[0]
+    assert perdure("job", "list", "--store", kept, "--json").json["jobs"][0]["state"] == "succeeded"
+    assert "critical path" in answer.out
+    assert "succeeded: 17 succeeded" in answer.out
+
+
+def test_wfformat_is_replayed_and_what_is_assumed_is_said(perdure: Perdure, job: None, tmp_path: Path) -> None:
+    tasks = [
+        {"name": "a", "id": "a", "parents": [], "children": ["b"]},
+        {"name": "b", "id": "b", "parents": ["a"], "children": []},
+    ]
+    value = {
+        "name": "flow",
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {"tasks": tasks},
+            "execution": {"tasks": [{"id": "a", "runtimeInSeconds": 40}]},
+        },
+    }
+    (tmp_path / "flow.json").write_text(json.dumps(value))
+    answer = perdure("job", "run", "flow.json", "--time-scale", "0.001", "--json")
+    assert (answer.code, answer.json["state"]) == (0, "succeeded")
+    assert answer.json["work"] == pytest.approx(0.04)
+    assert "1 of 2 tasks have no recorded run time" in answer.err
+    assert answer.json["notes"] == ["1 of 2 tasks have no recorded run time and take 0 s: b"]
+
+
+SHOP = """\
+import perdure
+
+app = perdure.App()
+
+
+@app.task("shop.price", max_attempts=1)
+async def price(article: str) -> float:
+    if article == "ghost":
+        raise ValueError("there is no ghost")
+    return 9.5
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, store: Path) -> str:
+    """A user's module in the working directory, under a name of this test's own."""
+    name = f"shop_{abs(hash(tmp_path)):x}"
+    (tmp_path / f"{name}.py").write_text(SHOP)
+    return f"{name}:app"
+
+
+def job_file(tmp_path: Path, *articles: str) -> None:
+    tasks = [{"name": each, "kind": "shop.price", "payload": {"article": each}} for each in articles]
+    (tmp_path / "prices.yaml").write_text(json.dumps({"name": "prices", "tasks": tasks}))
+
+
+def test_a_job_of_own_kinds_needs_its_app(perdure: Perdure, shop: str, tmp_path: Path) -> None:
+    job_file(tmp_path, "hat")
+    refused = perdure("job", "run", "prices.yaml", "--json")
+    assert refused.code == 2
+    assert refused.problem["fields"]["kinds"] == ["shop.price"]
+    done = perdure("job", "run", "prices.yaml", "--app", shop, "--json")
+    assert (done.code, done.json["state"]) == (0, "succeeded")
+    assert done.json["weights"] == "measured"
+
+
+def test_failed_work_is_exit_code_1_and_can_be_looked_into(perdure: Perdure, shop: str, tmp_path: Path) -> None:
+    job_file(tmp_path, "hat", "ghost")
+    answer = perdure("job", "run", "prices.yaml", "--app", shop, "--json")
+    assert answer.code == 1
+    assert answer.json["state"] == "failed"
+    assert answer.json["failures"] == ["ghost dead_lettered (exhausted): ValueError: there is no ghost"]
+    [letter] = perdure("dead-letter", "list", "--json").json["tasks"]
+    assert letter["last_error"]["message"] == "there is no ghost"
+    assert "there is no ghost" in perdure("dead-letter", "list").out
+    assert "there is no ghost" in perdure("dead-letter", "show", letter["id"]).out
+    requeued = perdure("dead-letter", "requeue", "--kind", "shop.price", "--yes", "--json")
+    assert requeued.json == {"requeued": 1, "refused": []}
+    shown = perdure("task", "show", letter["id"], "--json").json
+    assert (shown["state"], shown["generation"]) == ("queued", 2)
+
+
+def test_dead_letters_are_discarded_and_purged(perdure: Perdure, shop: str, tmp_path: Path) -> None:
+    job_file(tmp_path, "ghost")
+    perdure("job", "run", "prices.yaml", "--app", shop)
+    [letter] = perdure("dead-letter", "list", "--json").json["tasks"]
+    assert perdure("dead-letter", "discard", letter["id"], "--json").json == {"discarded": 1, "refused": []}
+    assert perdure("dead-letter", "list", "--json").json["tasks"] == []
+    assert len(perdure("dead-letter", "list", "--discarded", "--json").json["tasks"]) == 1
+    assert perdure("dead-letter", "purge", letter["id"], "--yes", "--json").json == {"purged": 1, "refused": []}
+    assert perdure("task", "show", letter["id"]).code == 2
+
+
+def test_waiting_shows_results(perdure: Perdure, shop: str, tmp_path: Path) -> None:
+    job_file(tmp_path, "hat", "ghost")
+    run = perdure("job", "run", "prices.yaml", "--app", shop, "--json").json
+    tasks = perdure("job", "show", run["job_id"], "--json").json["tasks"]
+    hat, ghost = (task["id"] for task in tasks)
+    good = perdure("task", "wait", hat, "--json")
+    assert (good.code, good.json["tasks"][0]["result"]) == (0, 9.5)
+    both = perdure("task", "wait", hat, ghost)
+    assert both.code == 1
+    assert "ValueError: there is no ghost" in both.out
