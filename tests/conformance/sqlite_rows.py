@@ -88,6 +88,9 @@ OPEN_PARENT = """
 """
 """Parents that have not ended, or whose end has not reached their children yet."""
 
+MET_EARLY = "(waits = 0 AND (rule = 'any_succeeded' AND good > 0 OR rule = 'any_failed' AND bad > 0))"
+"""The trigger asks for one parent only, and that one has ended so."""
+
 CHECKS = {
     "a task is neither unfinished nor ended": """
         SELECT n FROM tasks WHERE n NOT IN (SELECT n FROM live) AND n NOT IN (SELECT n FROM ends)
@@ -110,7 +113,7 @@ CHECKS = {
             UNION ALL SELECT tasks.lane, 'attempts', 0, 1 FROM attempts JOIN tasks USING (n)
         ) GROUP BY lane, state HAVING sum(counted) <> sum(recounted)
     """,
-    "a job's counters are not what a recount gives (job, counters, recounted)": """
+    "the counters of a job from which nothing was purged are not what a recount gives (job, counters, recounted)": """
         SELECT jobs.id, json_array(total, open, succeeded, partial, failed, excused, cancelled) AS counters,
             json_array(
                 (SELECT count(*) FROM tasks WHERE job = j),
@@ -124,14 +127,15 @@ CHECKS = {
                 (SELECT count(*) FROM ends WHERE job = j AND state = 'cancelled')
             ) AS recounted
         FROM jobs WHERE counters <> recounted
+        AND total = (SELECT count(*) FROM tasks WHERE job = j)
     """,
     "a task that never ran does not wait for the parents that are open (task, waits, open)": f"""
-        SELECT n, waits, {OPEN_PARENT} AS open FROM live
-        WHERE state = 'pending' AND fence = 0 AND job IS NOT NULL AND waits <> open
+        SELECT n, waits, {OPEN_PARENT} AS open FROM live JOIN tasks USING (n)
+        WHERE state = 'pending' AND fence = 0 AND live.job IS NOT NULL AND waits <> open AND NOT {MET_EARLY}
     """,
     "a task runs or is about to before its parents ended": f"""
-        SELECT n, state FROM live
-        WHERE state IN ('queued', 'leased', 'running') AND generation = 1 AND {OPEN_PARENT} > 0
+        SELECT n, state FROM live JOIN tasks USING (n)
+        WHERE state IN ('queued', 'leased', 'running') AND generation = 1 AND {OPEN_PARENT} > 0 AND NOT {MET_EARLY}
         AND NOT EXISTS (
             SELECT 1 FROM edges JOIN live AS above ON above.n = edges.parent
             WHERE edges.child = live.n AND above.generation > 1
@@ -142,7 +146,7 @@ CHECKS = {
         WHERE state = 'pending' AND waits = 0 AND parents > 0 AND fence = 0 AND NOT CASE rule
             WHEN 'all_succeeded' THEN bad = live.excused
             WHEN 'all_done' THEN 1
-            WHEN 'any_succeeded' THEN good > 0 OR live.excused > 0
+            WHEN 'any_succeeded' THEN good > 0
             ELSE bad > 0
         END
     """,

@@ -530,6 +530,80 @@ async def test_a_dead_letter_can_be_redriven_with_another_payload(world: World) 
     assert again.payload == Body(b'{"n":2}')
 
 
+async def test_a_redrive_does_not_lift_the_cancel_of_a_job_that_is_still_stopping(world: World) -> None:
+    family = await world.submit_job({"a": [], "b": [], "c": []})
+    (a, b, _c) = await held(world, family, "a", "b", "c")
+    await world.finish(a, settlement=FAILED)
+    await world.ledger.cancel_job(ORGANIZATION, family.id, "bob", "enough")
+    await world.redrive(family["a"])
+    await world.cascade()
+    assert await world.claim(5) == []
+    states = await world.states(family)
+    assert (states["b"], states["c"]) == (S.CANCELLING, S.CANCELLING)
+    assert (await world.settle(b, DONE)).state is S.CANCELLED
+
+
+async def test_a_redrive_between_a_failure_and_its_cascade_counts_no_parent_twice(world: World) -> None:
+    family = await world.submit_job(
+        {"x": [], "a": [], "y": ["x"], "z": ["y", "a"]}, tasks={"z": {"trigger": "all_done"}}
+    )
+    (x, a) = await held(world, family, "x", "a")
+    await world.finish(a, settlement=FAILED)
+    await world.finish(x, settlement=FAILED)
+    assert await world.redrive(family["a"]) is S.QUEUED
+    await world.cascade()
+    assert await world.states(family) == {
+        "x": S.DEAD_LETTERED,
+        "a": S.QUEUED,
+        "y": S.CANCELLED,
+        "z": S.PENDING,
+    }
+    await world.run(family, "a")
+    await world.run(family, "z")
+
+
+async def test_a_child_is_not_revived_without_a_parent_that_was_purged(world: World) -> None:
+    family = await world.submit_job({"a": [], "b": [], "c": ["a", "b"]})
+    await world.run(family, "a", "b", settlement=FAILED)
+    await world.ledger.purge(ORGANIZATION, [family["a"]], "bob")
+    await world.redrive(family["b"])
+    await world.cascade()
+    await world.run(family, "b")
+    await world.cascade()
+    assert await world.claim(5) == []
+
+
+# Triggers before all parents ended
+
+
+@pytest.mark.parametrize(("trigger", "end"), [("any_succeeded", DONE), ("any_failed", FAILED)])
+async def test_a_trigger_for_any_parent_need_not_wait_for_the_others(
+    world: World, trigger: str, end: Settlement
+) -> None:
+    family = await world.submit_job({"a": [], "b": [], "c": ["a", "b"]}, tasks={"c": {"trigger": trigger}})
+    (a, b) = await held(world, family, "a", "b")
+    await world.finish(a, settlement=end)
+    (c,) = await held(world, family, "c")
+    await world.finish(b, settlement=end)
+    assert await world.claim(5) == []
+    await world.finish(c)
+    assert (await world.look_job(family)).open == 0
+
+
+async def test_a_trigger_that_was_met_early_keeps_waiting_for_its_time_alone(world: World) -> None:
+    family = await world.submit_job(
+        {"a": [], "b": [], "c": ["a", "b"]}, tasks={"c": {"trigger": "any_succeeded", "delay": 100}}
+    )
+    (a, b) = await held(world, family, "a", "b")
+    await world.finish(a)
+    assert (await world.states(family))["c"] is S.PENDING
+    await world.finish(b, settlement=FAILED)
+    await world.cascade()
+    assert (await world.states(family))["c"] is S.PENDING
+    world.advance(100)
+    await world.run(family, "c")
+
+
 # Results along edges
 
 
