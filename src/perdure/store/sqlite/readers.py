@@ -137,9 +137,7 @@ class Readers:
         for _ in self._threads:
             self._questions.put(None)
         for thread in self._threads:
-            while thread.is_alive():
-                thread.join(0)
-                await asyncio.sleep(0.001)
+            await asyncio.to_thread(thread.join)
 
 
 class Answered:

@@ -12,8 +12,6 @@ from perdure.store.sqlite.commits import Commits
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.sqlite.wakeups import ForeignChanges
 
-CLOSE_LOOK_SECONDS = 0.001
-
 
 class Operation(NamedTuple):
     """Something that can be done to many items within one transaction.
@@ -112,8 +110,8 @@ class Writer:
         self._ensure_thread()
         self._backlog.close()
         thread = self._thread
-        while thread is not None and thread.is_alive():
-            await asyncio.sleep(CLOSE_LOOK_SECONDS)
+        if thread is not None and thread.is_alive():
+            await asyncio.to_thread(thread.join)
 
 
 class InlineWriter(Writer):

@@ -1,0 +1,190 @@
+"""What is refused at the door, and what the message tells whoever is woken by it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from backends.sqlite.notes import ADDING, make_table, read_notes
+from perdure.errors import (
+    Misuse,
+    SchemaTooNew,
+    SchemaTooOld,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+    StoreUnusable,
+    UnsafeStore,
+)
+from perdure.store.sqlite.opening import check_filesystem, check_version, filesystem
+from perdure.store.sqlite.store import SqliteStore
+
+
+@pytest.mark.parametrize("version", ["3.7.0", "3.40.1", "3.44.5", "3.45.3", "3.50.6", "3.51.2"])
+def test_a_sqlite_with_the_wal_reset_defect_is_refused(version: str):
+    with pytest.raises(UnsafeStore, match=r"3\.51\.3.*pip install"):
+        check_version(version)
+
+
+@pytest.mark.parametrize("version", ["3.6.23", "3.44.6", "3.44.7", "3.50.7", "3.51.3", "3.52.0", "4.0.0"])
+def test_a_sqlite_without_the_defect_is_taken(version: str):
+    check_version(version)
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:40 / /home rw - nfs4 server:/home rw,vers=4.2
+31 30 8:2 / /home/local rw - xfs /dev/sdb rw
+32 22 0:41 / /mnt/my\\040share rw - cifs //server/share rw
+33 22 0:42 / /mnt/ssh rw - fuse.sshfs me@server:/ rw
+34 22 0:43 / /mnt/disk rw - fuseblk /dev/sdc rw
+35 22 0:44 / /data rw - ext4 /dev/sdd rw
+36 35 0:45 / /data rw - 9p host rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        ("/var/lib/perdure", "ext4"),
+        ("/home/ada", "nfs4"),
+        ("/home/local/ada", "xfs"),
+        ("/homework", "ext4"),
+        ("/mnt/my share/db", "cifs"),
+        ("/mnt/ssh", "fuse.sshfs"),
+        ("/mnt/disk/db", "fuseblk"),
+        ("/data/db", "9p"),
+    ],
+)
+def test_the_filesystem_of_a_folder_is_that_of_the_nearest_mount(folder: str, kind: str):
+    assert filesystem(folder, MOUNTS) == kind
+
+
+@pytest.mark.parametrize("folder", ["/home/ada", "/mnt/my share", "/mnt/ssh", "/data"])
+def test_a_network_filesystem_is_refused(folder: str):
+    with pytest.raises(UnsafeStore, match="local disk"):
+        check_filesystem(folder, MOUNTS)
+
+
+@pytest.mark.parametrize("folder", ["/var", "/home/local", "/mnt/disk"])
+def test_a_local_filesystem_is_taken(folder: str):
+    check_filesystem(folder, MOUNTS)
+
+
+async def test_a_missing_folder_is_named(tmp_path: Path):
+    with pytest.raises(StoreUnreachable, match=r"nowhere is not a directory: create it"):
+        await SqliteStore.open(str(tmp_path / "nowhere" / "perdure.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_folder_is_not_a_file(tmp_path: Path):
+    with pytest.raises(StoreUnreachable, match="is a directory"):
+        await SqliteStore.open(str(tmp_path))
+
+
+async def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path):
+    path = tmp_path / "perdure.db"
+    path.write_bytes(b"Dear diary, " * 500)
+    with pytest.raises(StoreUnusable, match="not an SQLite database"):
+        await SqliteStore.open(str(path))
+    assert path.read_bytes() == b"Dear diary, " * 500
+
+
+async def test_an_unknown_level_of_durability_is_a_misuse(tmp_path: Path):
+    with pytest.raises(Misuse, match="FULL"):
+        await SqliteStore.open(str(tmp_path / "perdure.db"), synchronous="MAYBE")
+
+
+async def test_a_file_of_a_later_perdure_is_refused_and_untouched(tmp_path: Path):
+    path = tmp_path / "perdure.db"
+    store = await SqliteStore.open(str(path), inline=True)
+    store.writer.commits.connected().execute("INSERT INTO migrations VALUES (9999, 'from_the_future', 1)")
+    await store.close()
+    before = path.read_bytes()
+    with pytest.raises(SchemaTooNew, match="9999") as caught:
+        await SqliteStore.open(str(path))
+    assert caught.value.exit_code == 3
+    assert path.read_bytes() == before
+
+
+async def test_a_file_without_the_schema_is_refused_when_migrations_are_run_by_hand(tmp_path: Path):
+    with pytest.raises(SchemaTooOld, match="perdure db migrate"):
+        await SqliteStore.open(str(tmp_path / "perdure.db"), migrate=False)
+
+
+async def test_a_file_whose_tables_are_somebody_elses_is_refused_and_untouched(tmp_path: Path):
+    path = tmp_path / "perdure.db"
+    store = await SqliteStore.open(str(path), inline=True)
+    connection = store.writer.commits.connected()
+    connection.execute("DROP TABLE migrations; CREATE TABLE migrations (version TEXT)")
+    await store.close()
+    with pytest.raises(StoreUnusable, match="not perdure's"):
+        await SqliteStore.open(str(path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
+async def test_a_file_that_may_not_be_written_is_told(tmp_path: Path):
+    path = tmp_path / "perdure.db"
+    await (await SqliteStore.open(str(path))).close()
+    path.chmod(0o400)
+    with pytest.raises(StoreReadOnly, match="owner or mode"):
+        await SqliteStore.open(str(path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
+async def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreReadOnly, match="log and locks beside the file"):
+        await SqliteStore.open(str(tmp_path / "perdure.db"))
+
+
+def mount(folder: Path, options: str) -> None:
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"cannot mount: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path):
+    """A filesystem with room for one megabyte."""
+    folder = tmp_path / "small"
+    mount(folder, "size=1m")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+async def test_a_full_disk_refuses_new_work_keeps_what_was_acknowledged_and_recovers(small_disk: Path):
+    store = await SqliteStore.open(str(small_disk / "perdure.db"))
+    await make_table(store)
+    kept: list[str] = []
+
+    async def fill() -> None:
+        for n in range(1000):
+            text = f"{n:04d}" + "x" * 20_000
+            await store.writer.gather(ADDING, [text])
+            kept.append(text)
+
+    with pytest.raises(StoreFull, match="no space"):
+        await fill()
+    assert await read_notes(store) == kept
+
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    await store.writer.gather(ADDING, ["after"])
+    assert await read_notes(store) == [*kept, "after"]
+    await store.close()
+
+
+async def test_a_read_only_mount_is_told(tmp_path: Path):
+    folder = tmp_path / "mounted"
+    mount(folder, "size=4m")
+    try:
+        await (await SqliteStore.open(str(folder / "perdure.db"))).close()
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        with pytest.raises(StoreReadOnly, match="mount"):
+            await SqliteStore.open(str(folder / "perdure.db"))
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
