@@ -1,0 +1,110 @@
+"""The testing kit: what users' tests rely on."""
+
+import pytest
+
+import perdure
+from perdure.testing import TestApp
+
+
+@pytest.fixture
+def app(tmp_path):
+    app = perdure.App(tmp_path / "unused.db")
+
+    @app.task("charge", retry=perdure.Retry(3, backoff="fixed", base=30, jitter=0))
+    async def charge(order: int, *, ctx: perdure.Context) -> str:
+        if ctx.attempt == 1:
+            raise ConnectionError("the bank is closed")
+        return f"charged {order} at attempt {ctx.attempt}"
+
+    @app.task("echo")
+    def echo(text: str) -> str:
+        return text
+
+    return app
+
+
+async def test_work_that_is_due_is_done_without_a_worker_being_started(app):
+    async with TestApp(app) as t:
+        handle = await app.submit("echo", text="hello")
+        assert await t.run_until_idle() == 1
+        assert await handle.result(timeout=0) == "hello"
+
+
+async def test_a_retry_waits_until_time_is_advanced(app):
+    async with TestApp(app) as t:
+        handle = await app.submit("charge", order=7)
+        await t.run_until_idle()
+        assert (await handle.status()).state == "retrying"
+        await t.advance(29)
+        assert (await handle.status()).state == "retrying"
+        await t.advance(2)
+        assert await handle.result(timeout=0) == "charged 7 at attempt 2"
+
+
+async def test_a_task_due_in_thirty_days_runs_in_no_time(app):
+    async with TestApp(app) as t:
+        handle = await app.submit("echo", text="later", delay=30 * 86400)
+        await t.advance(29 * 86400)
+        assert (await handle.status()).state == "pending"
+        await t.advance(2 * 86400)
+        assert await handle.result(timeout=0) == "later"
+        view = await handle.status()
+        assert view.finished_us - view.created_us == 30 * 86400 * 1_000_000
+
+
+async def test_a_ttl_passes_in_virtual_time(app):
+    async with TestApp(app) as t:
+        handle = await app.submit("unknown.kind", x=1, ttl=60)
+        await t.advance(59)
+        assert (await handle.status()).state == "queued"
+        await t.advance(2)
+        assert (await handle.status()).state == "expired"
+
+
+async def test_jobs_run_to_their_end(app):
+    async with TestApp(app) as t:
+        with app.job("chain") as job:
+            first = job.add("echo", text="a")
+            job.add("echo", text=first.result)
+        handle = await job.submit()
+        await t.run_until_idle()
+        assert await handle.result(timeout=0) == {"echo-1": "a", "echo-2": "a"}
+
+
+async def test_what_was_submitted_can_be_asserted(app):
+    async with TestApp(app) as t:
+        await app.submit("echo", text="a")
+        await app.submit("echo", text="b", queue="bulk")
+        assert [each.payload for each in t.submitted("echo")] == [{"text": "a"}, {"text": "b"}]
+        [found] = t.assert_submitted("echo", text="b")
+        assert found.view.queue == "bulk"
+        t.assert_submitted("echo", times=2)
+        t.assert_submitted("charge", times=0)
+        with pytest.raises(AssertionError, match="expected at least one submitted 'echo' with \\(text='c'\\), found 0"):
+            t.assert_submitted("echo", text="c")
+
+
+async def test_ids_are_the_same_in_every_run(app):
+    async def first_id() -> str:
+        async with TestApp(app, seed=3):
+            return (await app.submit("echo", text="a")).id
+
+    assert await first_id() == await first_id()
+
+
+async def test_the_app_gets_its_own_store_back(app, tmp_path):
+    async with TestApp(app):
+        await app.submit("echo", text="a")
+    async with app:
+        assert (tmp_path / "unused.db").exists()
+
+
+async def test_work_without_end_is_reported(app):
+    @app.task("again")
+    async def again() -> None:
+        await app.submit("again")
+
+    async with TestApp(app) as t:
+        await app.submit("again")
+        with pytest.raises(perdure.Misuse, match="still not idle"):
+            await t.run_until_idle(limit=30)
