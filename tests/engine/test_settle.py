@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 
@@ -17,6 +18,7 @@ from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body
 from perdure.engine.bounded_text import shortened
 from perdure.engine.parts_taken import PartsTaken
+from perdure.engine.requests import TaskRequest
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.engine.settle import Settle, digest
 from perdure.errors import TooLarge
@@ -208,8 +210,6 @@ async def test_a_receipt_is_held_to_the_limit_of_results(bench: Bench) -> None:
 
 
 async def test_tasks_submitted_inside_a_transaction_exist_once_it_commits(bench: Bench) -> None:
-    from perdure.engine.requests import TaskRequest
-
     connection = _connect(bench)
     connection.execute("BEGIN IMMEDIATE")
     good, bad = bench.engine.submit_within(
@@ -224,6 +224,4 @@ async def test_tasks_submitted_inside_a_transaction_exist_once_it_commits(bench:
 
 
 def _connect(bench: Bench) -> Any:
-    import sqlite3
-
-    return sqlite3.connect(bench.store.path, isolation_level=None)
+    return apsw.Connection(bench.store.path)
