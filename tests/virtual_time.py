@@ -3,8 +3,8 @@
 Use it in one of three ways:
 
 - ``run(main)`` runs the coroutine function ``main`` to its end on a fresh `VirtualLoop`.
-- A test module (or conftest) defines the fixture ``event_loop_policy`` as ``VirtualPolicy()``; every async test in it
-  then runs in virtual time.
+- A folder's conftest defines ``pytest_asyncio_loop_factories(config, item)`` to return ``{"virtual": VirtualLoop}``;
+  every async test in the folder then runs in virtual time.
 - ``VirtualClock(asyncio.get_running_loop())`` is the `perdure.ambient.Clock` that belongs to the loop.
 
 Threads of `run_in_executor` and `asyncio.to_thread` are waited for in real time before the virtual clock moves, for at
@@ -82,13 +82,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _thread_ended(self, _future: Any) -> None:
         self.threads_busy -= 1
-
-
-class VirtualPolicy(asyncio.DefaultEventLoopPolicy):
-    """Makes `VirtualLoop`s: what pytest-asyncio's fixture ``event_loop_policy`` has to return."""
-
-    def new_event_loop(self) -> VirtualLoop:
-        return VirtualLoop()
 
 
 class VirtualClock:

@@ -20,7 +20,7 @@ from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.judging import bad_payload, outcome_of_error, outcome_of_stop, outcome_of_value
 from perdure.worker.payload import BadPayload
 from perdure.worker.reporting import Reporter
-from perdure.worker.stepping import RestOf
+from perdure.worker.stepping import RestOf, raised_generator_exit
 from perdure.worker.threads import HandlerThreads
 from perdure.worker.work_source import WorkSource
 
@@ -100,6 +100,8 @@ class Executor:
             waits_for = own.run(coroutine.send, None)
         except StopIteration as ended:
             return ended.value
+        except GeneratorExit as error:
+            raise raised_generator_exit() from error
         timer = self._arm(held)
         held.on_stop = held.cancel_lane
         self._suspended()
@@ -166,6 +168,8 @@ def _call_plain(handler: Handler, arguments: dict[str, Any]) -> tuple[Any, BaseE
     """A plain handler's value or error as data: a future would not take every exception."""
     try:
         value = handler.call(arguments)
+    except GeneratorExit:
+        return None, raised_generator_exit()
     except BaseException as error:
         return None, error
     if inspect.isawaitable(value):

@@ -113,8 +113,7 @@ class LeaseKeeper:
         while not self._closing:
             now_us = self._clock.monotonic_us()
             self._next_us = self._due_us(now_us)
-            if self._next_us > now_us:
-                await self._rest((self._next_us - now_us) / SECOND_US)
+            await self._rest(max(0, self._next_us - now_us) / SECOND_US)
             if self._closing:
                 return
             try:
@@ -125,6 +124,9 @@ class LeaseKeeper:
 
     async def _rest(self, seconds: float) -> None:
         assert self._woken is not None
+        if not seconds:
+            await asyncio.sleep(0)
+            return
         try:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
@@ -194,6 +196,7 @@ class LeaseKeeper:
 
     def _note_renewed(self, held: HeldAttempt, answer: Renewed | None, sent_us: int, started: bool) -> None:
         if answer is None:
+            held.renew_at_us = sent_us + held.lease_us
             if not held.ended:
                 self._tell(held, StopReason.LOST)
             return

@@ -38,3 +38,10 @@ class RestOf:
                 waits_for = run(coroutine.send, answer) if thrown is None else run(coroutine.throw, thrown)
             except StopIteration as ended:
                 return ended.value
+            except GeneratorExit as error:
+                raise raised_generator_exit() from error
+
+
+def raised_generator_exit() -> RuntimeError:
+    """Stands for a `GeneratorExit` that came out of a handler: to its caller it would look like its own end."""
+    return RuntimeError("the handler raised GeneratorExit")
