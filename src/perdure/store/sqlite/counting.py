@@ -1,7 +1,7 @@
 """Counters by lane and state, changed in the transaction that moves the tasks."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from perdure.domain.states import TaskState
 from perdure.store.sqlite.transaction import Transaction, batch
@@ -18,16 +18,12 @@ def count_moves(tx: Transaction, moves: Iterable[Move]) -> None:
             changes[lane, source] -= moved
         if target is not None:
             changes[lane, target] += moved
-    rows = [(lane, state, change) for (lane, state), change in changes.items() if change]
-    if rows:
-        document = batch(rows)
-        tx.run("count_open", batch=document)
-        tx.run("count_change", batch=document)
-
-
-def count_attempts(tx: Transaction, lanes: Mapping[int, int]) -> None:
-    """Count so many attempts of these lanes as ended (or, below 0, as removed)."""
-    count_moves(tx, [(lane, None, ATTEMPTS, ended) for lane, ended in lanes.items()])
+    rising = [(lane, state, change) for (lane, state), change in changes.items() if change > 0]
+    falling = [(lane, state, -change) for (lane, state), change in changes.items() if change < 0]
+    if rising:
+        tx.run("count_in", batch=batch(rising))
+    if falling:
+        tx.run("count_out", batch=batch(falling))
 
 
 QUEUED = str(TaskState.QUEUED)

@@ -1,5 +1,5 @@
--- Change counters.
+-- Count out of counters.
 UPDATE counts
-SET count = count + (change.value ->> 2)
+SET count = count - (change.value ->> 2)
 FROM json_each(:batch) AS change
 WHERE counts.lane = change.value ->> 0 AND counts.state = change.value ->> 1
