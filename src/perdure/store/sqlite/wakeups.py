@@ -14,6 +14,8 @@ import apsw
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.wakeups import Topic
 
+_DATA_VERSION = STATEMENTS["transaction_data_version"]
+
 LOOK_HOT_US = 5_000
 LOOK_WARM_US = 20_000
 LOOK_IDLE_US = 40_000
@@ -122,17 +124,23 @@ class ForeignChanges:
     def __init__(self, hub: Hub, monotonic_us: Callable[[], int]) -> None:
         self._hub = hub
         self._monotonic_us = monotonic_us
-        self._version: int | None = None
+        self._version: Any = None
         self._connection: apsw.Connection | None = None
         self._looked_us = 0
         self._changed_us = 0
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody waits for what it may find."""
+        return self._hub.watched
 
     def interval(self) -> float | None:
         """Seconds until the next look; `None` while nobody waits."""
         if not self._hub.watched:
             return None
         now_us = self._monotonic_us()
-        return max(self._looked_us + self._pace_us(now_us) - now_us, 0) / 1_000_000
+        wait_us = self._looked_us + self._pace_us(now_us) - now_us
+        return wait_us / 1_000_000 if wait_us > 0 else 0.0
 
     def _pace_us(self, now_us: int) -> int:
         quiet_us = now_us - self._changed_us
@@ -151,7 +159,7 @@ class ForeignChanges:
         """Announce what other connections changed since the last look."""
         self._looked_us = now_us = self._monotonic_us()
         try:
-            version: Any = connection.execute(STATEMENTS["transaction_data_version"]).fetchall()[0][0]
+            ((version,),) = connection.execute(_DATA_VERSION)
         except apsw.Error:
             # It fails in the open at the next commit; waiters are told to look for themselves.
             version = -1

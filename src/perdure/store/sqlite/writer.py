@@ -99,9 +99,11 @@ class Writer:
                 deliver(calls)
                 del calls
                 commits.after_flush()
+                if foreign.due():
+                    commits.look(foreign.look)
             elif backlog.closed:
                 break
-            if foreign.due():
+            elif foreign.watched:
                 commits.look(foreign.look)
         commits.close()
 

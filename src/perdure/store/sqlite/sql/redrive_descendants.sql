@@ -1,16 +1,21 @@
 -- The tasks that were cancelled because of tasks of a batch, directly or through one another: number, lane, state.
+-- Those with a parent that was removed since are left alone: they could never run as they were meant to.
 WITH RECURSIVE fallen (n) AS (
     SELECT edges.child
     FROM json_each(:batch) AS redriven
     CROSS JOIN edges ON edges.parent = redriven.value
     CROSS JOIN ends ON ends.n = edges.child
     WHERE ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet')
+    AND (SELECT count(*) FROM edges AS above WHERE above.child = ends.n)
+        = (SELECT tasks.parents FROM tasks WHERE tasks.n = ends.n)
     UNION
     SELECT edges.child
     FROM fallen
     CROSS JOIN edges ON edges.parent = fallen.n
     CROSS JOIN ends ON ends.n = edges.child
     WHERE ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet')
+    AND (SELECT count(*) FROM edges AS above WHERE above.child = ends.n)
+        = (SELECT tasks.parents FROM tasks WHERE tasks.n = ends.n)
 )
 SELECT json_group_array(json_array(ends.n, ends.lane, ends.state))
 FROM fallen

@@ -6,7 +6,7 @@ SET open = jobs.open + again.open,
     cancelled = jobs.cancelled - again.cancelled,
     state = CASE WHEN jobs.started_us IS NULL THEN 'pending' ELSE 'running' END,
     finished_us = NULL,
-    stopping = NULL,
+    stopping = CASE WHEN jobs.open > 0 THEN jobs.stopping END,
     failing_since_us = CASE WHEN jobs.failed > again.failed THEN jobs.failing_since_us END
 FROM (
     SELECT
