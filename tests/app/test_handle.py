@@ -1,0 +1,114 @@
+"""Waiting for tasks, and what is told of those that failed."""
+
+import asyncio
+from dataclasses import dataclass
+
+import msgspec
+import pydantic
+import pytest
+
+import perdure
+
+
+async def test_a_result_has_the_type_that_the_handler_declares(app):
+    @dataclass
+    class Point:
+        x: int
+
+    class Line(msgspec.Struct):
+        points: list[Point]
+
+    class Area(pydantic.BaseModel):
+        lines: int
+
+    @app.task("point")
+    async def point(x: int) -> Point:
+        return Point(x)
+
+    @app.task("line")
+    def line(points: list[Point]) -> Line:
+        return Line(points)
+
+    @app.task("area")
+    def area(line: Line) -> Area:
+        return Area(lines=len(line.points))
+
+    async with app, app.worker():
+        made = await (await app.submit(point, x=1)).result(10)
+        drawn = await (await app.submit(line, points=[made])).result(10)
+        assert (made, drawn) == (Point(1), Line([Point(1)]))
+        assert await (await app.submit(area, line=drawn)).result(10) == Area(lines=1)
+
+
+async def test_a_failure_tells_state_reason_and_error(app):
+    async with app, app.worker():
+        handle = await app.submit("fail", text="no way")
+        with pytest.raises(perdure.TaskFailed, match="dead_lettered .*ValueError: no way") as failed:
+            await handle.result(10)
+    error = failed.value
+    assert (error.task_id, error.state, error.reason) == (handle.id, "dead_lettered", "exhausted")
+    assert error.error.type == "ValueError"
+    assert "raise ValueError(text)" in error.error.traceback
+
+
+async def test_a_wait_that_is_over_leaves_the_task_alone(app):
+    async with app:
+        handle = await app.submit("add", left=1)
+        with pytest.raises(perdure.WaitTimedOut):
+            await handle.result(timeout=0)
+        assert (await handle.status()).state == "queued"
+
+
+async def test_a_cancel_ends_what_runs_and_what_waits(app):
+    async with app, app.worker():
+        running = await app.submit("hang")
+        waiting = await app.submit("add", left=1, delay=60)
+        while (await running.status()).state != "running":
+            await asyncio.sleep(0.01)
+        assert (await running.cancel("enough", note="for us")).answer == "cancelling"
+        assert (await waiting.cancel()).answer == "cancelled"
+        assert await running.wait(10) == "cancelled"
+        with pytest.raises(perdure.TaskFailed, match="cancelled"):
+            await waiting.result(10)
+        assert (await waiting.cancel()).answer == "already"
+        assert [event.type for event in await running.events()][-1] == "ended"
+
+
+async def test_an_unknown_task_is_not_found(app):
+    async with app:
+        handle = app.handle("0198c5a4-7f3e-7abc-8def-0123456789ab")
+        for ask in (handle.status, handle.cancel, handle.events, handle.attempts, handle.parts):
+            with pytest.raises(perdure.NotFound):
+                await ask()
+        with pytest.raises(perdure.NotFound):
+            await handle.result(10)
+        with pytest.raises(perdure.Malformed):
+            app.handle("seven")
+
+
+async def test_a_hold_on_an_earlier_task_can_be_had_again(app):
+    async with app, app.worker():
+        task_id = (await app.submit("add", 1)).id
+        assert await app.handle(task_id, app.tasks["add"]).result(10) == 2
+
+
+async def test_waiting_for_all_any_and_one_after_another(app):
+    add = app.tasks["add"]
+    async with app, app.worker():
+        slow = await app.submit("hang")
+        quick = await app.submit_many([add.call(number) for number in range(5)])
+        await perdure.wait_all(quick, timeout=10)
+        assert [await handle.result(timeout=0) for handle in quick] == [1, 2, 3, 4, 5]
+        assert slow not in await perdure.wait_any([slow, *quick], timeout=10)
+        assert {handle.id async for handle in perdure.as_completed(quick, timeout=10)} == {each.id for each in quick}
+        with pytest.raises(perdure.WaitTimedOut):
+            await perdure.wait_all([slow, *quick], timeout=0.01)
+        await slow.cancel()
+
+
+async def test_handles_of_two_apps_are_not_waited_for_together(app, tmp_path):
+    other = perdure.App(tmp_path / "other.db")
+    async with app, other:
+        handles = [await app.submit("add", left=1), await other.submit("add", left=1)]
+        with pytest.raises(perdure.Misuse, match="different apps"):
+            await perdure.wait_all(handles)

@@ -1,0 +1,95 @@
+"""Settings: where they come from, what they must be, and how they are told."""
+
+import math
+
+import pytest
+
+from perdure.errors import Invalid, Malformed
+from perdure.settings import Settings, settings_table
+
+
+def test_defaults_hold_where_nothing_is_said():
+    settings = Settings.load(environ={})
+    assert settings == Settings()
+    assert settings.store == "perdure.db"
+
+
+def test_later_sources_win(tmp_path):
+    config = tmp_path / "perdure.toml"
+    config.write_text('store = "file.db"\nconcurrency = 3\ngrace = 5\nqueues = ["a", "b"]\n')
+    environ = {"PERDURE_CONFIG": str(config), "PERDURE_CONCURRENCY": "4", "PERDURE_GRACE": "6"}
+    settings = Settings.load(environ=environ, grace=7.5)
+    assert (settings.store, settings.concurrency, settings.grace) == ("file.db", 4, 7.5)
+    assert settings.queues == ("a", "b")
+
+
+def test_an_argument_that_is_none_was_not_said():
+    assert Settings.load(environ={"PERDURE_STORE": "a.db"}, store=None).store == "a.db"
+
+
+def test_lists_in_the_environment_are_separated_by_commas():
+    assert Settings.load(environ={"PERDURE_QUEUES": "a, b,,c"}).queues == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("concurrency", 0),
+        ("concurrency", 1_001),
+        ("lease", 4.9),
+        ("lease", math.nan),
+        ("retention", -1),
+        ("log_level", "loud"),
+        ("payload_max_bytes", 10**9),
+        ("store", ""),
+        ("queues", "a"),
+        ("grace", "long"),
+    ],
+)
+def test_a_bad_value_is_refused_with_the_setting_named(name, value):
+    with pytest.raises(Invalid) as refused:
+        Settings(**{name: value})
+    assert refused.value.field == name
+    assert name in str(refused.value)
+
+
+def test_an_environment_that_is_no_number_is_refused_with_its_source():
+    with pytest.raises(Invalid, match=r"setting concurrency \(said by the environment\)"):
+        Settings.load(environ={"PERDURE_CONCURRENCY": "many"})
+
+
+def test_an_unknown_setting_is_refused_and_the_nearest_is_named(tmp_path):
+    config = tmp_path / "perdure.toml"
+    config.write_text("concurency = 3\n")
+    with pytest.raises(Invalid, match="did you mean concurrency"):
+        Settings.load(environ={}, config=config)
+
+
+def test_a_file_that_is_not_there_is_refused():
+    with pytest.raises(Invalid, match="cannot be read"):
+        Settings.load(environ={"PERDURE_CONFIG": "/no/such/file.toml"})
+
+
+def test_a_file_that_is_not_toml_is_refused(tmp_path):
+    config = tmp_path / "perdure.toml"
+    config.write_text("store = = 1")
+    with pytest.raises(Malformed, match="is not TOML"):
+        Settings.load(environ={}, config=config)
+
+
+def test_settings_do_not_change():
+    with pytest.raises(AttributeError):
+        Settings().store = "other.db"
+
+
+def test_changed_settings_are_new_ones():
+    settings = Settings()
+    assert settings.but(store="other.db", grace=None) == Settings(store="other.db")
+    assert settings.store == "perdure.db"
+
+
+def test_every_setting_is_told_with_its_variable_unit_and_meaning():
+    rows = {row.name: row for row in settings_table()}
+    assert rows["lease"].variable == "PERDURE_LEASE"
+    assert (rows["lease"].default, rows["lease"].unit, rows["lease"].allowed) == ("60", "s", "5 to 3600")
+    assert all(row.doc.endswith(".") for row in rows.values())
