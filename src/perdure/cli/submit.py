@@ -16,55 +16,71 @@ if TYPE_CHECKING:
     from perdure.store.ledger import Submitted
 
 
+Kind = Annotated[str, typer.Argument(metavar="KIND", help="The kind of the task.", show_default=False)]
+Payload = Annotated[str, typer.Argument(metavar="JSON", help="The payload; @FILE reads a file, - standard input.")]
+Queue = Annotated[str | None, typer.Option(help="The queue.")]
+Priority = Annotated[int | None, typer.Option(min=0, max=9, help="9 is most urgent; 4 if not said.")]
+Delay = Annotated[float | None, typer.Option(min=0, help="Seconds until it may run.")]
+RunAt = Annotated[str | None, typer.Option(help="When it may run: 2026-12-01T08:00:00Z.")]
+MaxAttempts = Annotated[int | None, typer.Option(min=1, help="How often its handler may fail.")]
+Timeout = Annotated[float | None, typer.Option(min=0, help="Seconds that one attempt may take.")]
+Ttl = Annotated[float | None, typer.Option(min=0, help="Seconds within which it must have begun.")]
+ExecutionLimit = Annotated[float | None, typer.Option(min=1, help="Seconds from first claim to end.")]
+IdempotencyKey = Annotated[str | None, typer.Option(help="The same key again makes no second task.")]
+Labels = Annotated[list[str] | None, typer.Option("--label", help="A label, NAME=VALUE; may be repeated.")]
+Capabilities = Annotated[list[str] | None, typer.Option("--capability", help="What its worker must be able to do.")]
+Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")]
+WaitTimeout = Annotated[float | None, typer.Option(min=0, help="Wait no longer, in seconds.")]
+
+
 def submit(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind of the task.", show_default=False)],
-    payload: Annotated[
-        str, typer.Argument(metavar="JSON", help="The payload; @FILE reads a file, - standard input.")
-    ] = "null",
-    queue: Annotated[str | None, typer.Option(help="The queue.")] = None,
-    priority: Annotated[int | None, typer.Option(min=0, max=9, help="9 is most urgent; 4 if not said.")] = None,
-    delay: Annotated[float | None, typer.Option(min=0, help="Seconds until it may run.")] = None,
-    run_at: Annotated[str | None, typer.Option(help="When it may run: 2026-12-01T08:00:00Z.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="How often its handler may fail.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds that one attempt may take.")] = None,
-    ttl: Annotated[float | None, typer.Option(min=0, help="Seconds within which it must have begun.")] = None,
-    execution_limit: Annotated[float | None, typer.Option(min=1, help="Seconds from first claim to end.")] = None,
-    idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second task.")] = None,
-    label: Annotated[list[str] | None, typer.Option(help="A label, NAME=VALUE; may be repeated.")] = None,
-    capability: Annotated[list[str] | None, typer.Option(help="What its worker must be able to do.")] = None,
-    metadata: Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
-    wait_timeout: Annotated[float | None, typer.Option(min=0, help="Wait no longer, in seconds.")] = None,
+    kind: Kind,
+    payload: Payload = "null",
+    queue: Queue = None,
+    priority: Priority = None,
+    delay: Delay = None,
+    run_at: RunAt = None,
+    max_attempts: MaxAttempts = None,
+    timeout: Timeout = None,
+    ttl: Ttl = None,
+    execution_limit: ExecutionLimit = None,
+    idempotency_key: IdempotencyKey = None,
+    labels: Labels = None,
+    capabilities: Capabilities = None,
+    metadata: Metadata = None,
+    wait: Wait = False,
+    wait_timeout: WaitTimeout = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Submit one task: perdure submit email.send '{"to": "a@b.org"}'."""
-    from perdure.cli.session import on_store
     from perdure.engine.requests import TaskRequest
 
-    request = TaskRequest(
-        kind=kind,
-        payload=_json(_content(payload), "JSON"),
-        queue=queue,
-        priority=priority,
-        delay=delay,
-        run_at=_instant(run_at),
-        max_attempts=max_attempts,
-        timeout=timeout,
-        ttl=ttl,
-        execution_limit=execution_limit,
-        idempotency_key=idempotency_key,
-        labels=dict(map(_label, label)) if label else None,
-        capabilities=capability,
-        metadata=_json(metadata, "--metadata") if metadata is not None else None,
-    )
-    submitted = on_store(store, lambda session: _submit(session, request), create=True)
-    if not (wait and json):
-        _tell(submitted, json)
+    where: dict[str, Any] = {"queue": queue, "priority": priority, "capabilities": capabilities}
+    when: dict[str, Any] = {"delay": delay, "run_at": _instant(run_at), "ttl": ttl}
+    how: dict[str, Any] = {"max_attempts": max_attempts, "timeout": timeout, "execution_limit": execution_limit}
+    known: dict[str, Any] = {
+        "idempotency_key": idempotency_key,
+        "labels": _labels(labels),
+        "metadata": _value(metadata),
+    }
+    request = TaskRequest(kind=kind, payload=_json(_content(payload), "JSON"), **where, **when, **how, **known)
+    submitted = _submitted(request, store, json, wait)
     if wait:
         from perdure.cli.task_wait import wait_for
 
         raise typer.Exit(wait_for(store, [submitted.id], timeout=wait_timeout, any_of=False, as_json=json))
+
+
+def _submitted(request: "TaskRequest", store: str | None, as_json: bool, wait: bool) -> "Submitted":
+    """Submit and tell; one JSON document is enough, so that a wait tells all there is."""
+    from perdure.cli.session import on_store
+
+    submitted = on_store(store, lambda session: _submit(session, request), create=True)
+    if not (wait and as_json):
+        _tell(submitted, as_json)
+    return submitted
 
 
 async def _submit(session: "Session", request: "TaskRequest") -> "Submitted":
@@ -115,6 +131,14 @@ def _instant(text: str | None) -> datetime | None:
     if moment.tzinfo is None:
         raise Malformed(f"--run-at {text!r} has no time zone; add Z or +01:00", field="run_at")
     return moment
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else _json(text, "--metadata")
+
+
+def _labels(texts: list[str] | None) -> dict[str, str] | None:
+    return dict(map(_label, texts)) if texts else None
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -41,39 +41,11 @@ def write_tasks(page: "Page") -> None:
 
 def write_task(view: "TaskView", attempts: "Sequence[AttemptView]") -> None:
     """One task, all of it."""
-    write_facts(
-        [
-            ("id", view.id),
-            ("kind", view.kind),
-            ("state", _state(view)),
-            ("queue", f"{view.queue} (priority {view.priority})"),
-            ("job", f"{view.job} ({view.name})" if view.job else None),
-            ("waits for", f"{view.waits} tasks" if view.waits else None),
-            ("attempt", f"{view.attempt} of {view.max_attempts}, losses {view.losses}"),
-            ("generation", view.generation if view.generation > 1 else None),
-            ("worker", view.worker),
-            ("created", f"{shown_instant(view.created_us)} by {view.principal}"),
-            ("due", shown_instant(view.due_us)),
-            ("started", shown_instant(view.started_us)),
-            ("finished", shown_instant(view.finished_us)),
-            ("ran", _ran(view.started_us, view.finished_us)),
-            ("deadline", shown_instant(view.deadline_us) if view.finished_us is None else None),
-            ("must begin by", shown_instant(view.expires_us) if view.finished_us is None else None),
-            ("phase", view.phase),
-            ("progress", view.progress),
-            ("labels", ", ".join(f"{name}={value}" for name, value in sorted(view.labels.items())) or None),
-            ("metadata", _json(view.metadata)),
-            ("cancel", _cancel(view)),
-            ("summary", view.summary),
-            ("last error", _error(view.last_error)),
-            ("payload", _json(plain(view.payload))),
-            ("result", _json(plain(view.result))),
-        ]
-    )
+    write_facts([*_identity(view), *_times(view), *_outcome(view)])
     if attempts:
         write_line("")
         write_table(
-            ("FENCE", "ATTEMPT", "STATE", "REASON", "WORKER", "LEASED", "RAN", "ERROR"),
+            ("FENCE", "ATTEMPT", "STATE", "REASON", "WORKER", "LEASED", "HELD", "ERROR"),
             [
                 (
                     each.fence,
@@ -82,13 +54,56 @@ def write_task(view: "TaskView", attempts: "Sequence[AttemptView]") -> None:
                     each.reason,
                     each.worker,
                     shown_instant(each.leased_us),
-                    _ran(each.started_us or each.leased_us, each.ended_us),
+                    _ran(each.leased_us, each.ended_us),
                     _error(each.error),
                 )
                 for each in attempts
             ],
             "",
         )
+
+
+Facts = list[tuple[str, object]]
+
+
+def _identity(view: "TaskView") -> Facts:
+    return [
+        ("id", view.id),
+        ("kind", view.kind),
+        ("state", _state(view)),
+        ("queue", f"{view.queue} (priority {view.priority})"),
+        ("job", f"{view.job} ({view.name})" if view.job else None),
+        ("waits for", f"{view.waits} tasks" if view.waits else None),
+        ("attempt", f"{view.attempt} of {view.max_attempts}, losses {view.losses}"),
+        ("generation", view.generation if view.generation > 1 else None),
+        ("worker", view.worker),
+    ]
+
+
+def _times(view: "TaskView") -> Facts:
+    facts: Facts = [
+        ("created", f"{shown_instant(view.created_us)} by {view.principal}"),
+        ("due", shown_instant(view.due_us)),
+        ("started", shown_instant(view.started_us)),
+        ("finished", shown_instant(view.finished_us)),
+    ]
+    if view.finished_us is None:
+        facts += [("deadline", shown_instant(view.deadline_us)), ("must begin by", shown_instant(view.expires_us))]
+    return facts
+
+
+def _outcome(view: "TaskView") -> Facts:
+    return [
+        ("phase", view.phase),
+        ("progress", view.progress),
+        ("labels", ", ".join(f"{name}={value}" for name, value in sorted(view.labels.items())) or None),
+        ("metadata", _json(view.metadata)),
+        ("cancel", _cancel(view)),
+        ("summary", view.summary),
+        ("last error", _error(view.last_error)),
+        ("payload", _json(plain(view.payload))),
+        ("result", _json(plain(view.result))),
+    ]
 
 
 def write_events(history: "Sequence[EventView]") -> None:
