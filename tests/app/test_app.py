@@ -22,7 +22,7 @@ async def test_a_kind_cannot_be_registered_twice(app):
 
 
 async def test_an_unknown_option_of_a_kind_is_refused_with_the_known_ones(app):
-    with pytest.raises(perdure.Misuse, match="unknown option 'retries'; the options are .*max_attempts"):
+    with pytest.raises(perdure.Misuse, match=r"unknown option 'retries'; the options are .*max_attempts"):
         app.task("other", retries=3)
     with pytest.raises(perdure.Misuse, match="either on its own or inside retry="):
         app.task("other", max_attempts=3, retry=perdure.Retry(3))

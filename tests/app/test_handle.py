@@ -43,7 +43,7 @@ async def test_a_result_has_the_type_that_the_handler_declares(app):
 async def test_a_failure_tells_state_reason_and_error(app):
     async with app, app.worker():
         handle = await app.submit("fail", text="no way")
-        with pytest.raises(perdure.TaskFailed, match="dead_lettered .*ValueError: no way") as failed:
+        with pytest.raises(perdure.TaskFailed, match=r"dead_lettered .*ValueError: no way") as failed:
             await handle.result(10)
     error = failed.value
     assert (error.task_id, error.state, error.reason) == (handle.id, "dead_lettered", "exhausted")

@@ -153,9 +153,11 @@ class JobBuilder:
         return JobHandle(self._access, submitted.id, submitted.task_ids, handlers, replayed=submitted.replayed)
 
     def __del__(self) -> None:
-        if not getattr(self, "_done", True) and self._requests:
+        count = len(getattr(self, "_requests", ()))
+        if count and not self._done:
+            tasks = "1 task" if count == 1 else f"{count} tasks"
             warnings.warn(
-                f"job {self.name!r} with {len(self._requests)} tasks was never submitted: call `await job.submit()`",
+                f"job {self.name!r} with {tasks} was never submitted: call `await job.submit()`",
                 RuntimeWarning,
                 source=self,
                 stacklevel=1,

@@ -1,7 +1,7 @@
 """What `@app.task` makes of a function, and a call of it that has not been submitted yet."""
 
 import functools
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
@@ -11,7 +11,7 @@ import msgspec
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
 from perdure.engine.requests import TaskRequest
-from perdure.errors import Misuse
+from perdure.errors import Invalid, Misuse
 from perdure.worker.handler import Handler
 
 P = ParamSpec("P")
@@ -87,6 +87,14 @@ def is_result(value: object) -> bool:
     return isinstance(value, ResultOf)
 
 
+def _result_inside(value: object) -> ResultOf | None:
+    """A result to come somewhere in a value of dicts and lists."""
+    if isinstance(value, ResultOf):
+        return value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return next((found for each in inner if (found := _result_inside(each)) is not None), None)
+
+
 @dataclass(frozen=True)
 class Call(Generic[R_co]):
     """A kind with its payload and options, ready to be submitted, alone or among many."""
@@ -135,7 +143,20 @@ class Task(Generic[P, R_co]):
         """
         if any(is_result(value) for value in (*args, *fields.values())):
             return self._call_with_results(args, fields)
-        return Call(self.kind, self.handler.bind(args, fields), task=self)
+        return Call(self.kind, self._bound(args, fields), task=self)
+
+    def _bound(self, args: Sequence[Any], fields: Mapping[str, Any], later: Collection[str] = ()) -> Any:
+        try:
+            return self.handler.bind(args, fields, later)
+        except Invalid:
+            for value in (*args, *fields.values()):
+                if (result := _result_inside(value)) is not None:
+                    raise Invalid(
+                        f"the {result!r} is inside another value of {self.kind!r}: only a whole field, or a list of"
+                        " nothing else, can be results. Depend on the task with after=[...] and read ctx.parents",
+                        field="payload",
+                    ) from None
+            raise
 
     def _call_with_results(self, args: tuple[Any, ...], fields: dict[str, Any]) -> Call[R_co]:
         names = self.handler.parameters
@@ -144,7 +165,7 @@ class Task(Generic[P, R_co]):
             self.handler.bind(args, fields)  # It says what is wrong with them.
         results = {name: value for name, value in named.items() if is_result(value)}
         given = {name: value for name, value in named.items() if name not in results}
-        return Call(self.kind, self.handler.bind((), given, set(results)), task=self, results=results)
+        return Call(self.kind, self._bound((), given, set(results)), task=self, results=results)
 
     def __repr__(self) -> str:
         return f"<perdure task {self.kind!r}>"
