@@ -66,6 +66,16 @@ def test_links_between_pages_lead_somewhere():
     assert not broken, "\n".join(broken)
 
 
+def test_files_that_the_documents_name_exist():
+    missing = [
+        f"{page.name}: {name}"
+        for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+        for name in re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|sql|md|sh|yaml|toml))`", page.read_text(encoding="utf-8"))
+        if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "perdure", page.parent))
+    ]
+    assert not missing, "\n".join(missing)
+
+
 def _load(script: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(script, ROOT / "scripts" / f"{script}.py")
     module = importlib.util.module_from_spec(spec)
