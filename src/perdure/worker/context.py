@@ -15,6 +15,7 @@ import msgspec
 from perdure.ambient import Clock
 from perdure.domain.attempt import PHASES, Part, Progress
 from perdure.domain.limits import CHECKPOINT_MAX_BYTES, PART_MAX_BYTES, SECOND_US
+from perdure.domain.outcome import Succeeded
 from perdure.domain.task import Body
 from perdure.errors import Invalid, Misuse, TooLarge
 from perdure.store.ledger import ParentResult
@@ -31,7 +32,7 @@ BINARY = "binary"
 class _AttemptKnowledge:
     """What both contexts can tell without waiting."""
 
-    __slots__ = ("_clock", "_held", "_inputs", "_logger", "_parents", "_reporter", "_source", "settled_result")
+    __slots__ = ("_clock", "_held", "_inputs", "_logger", "_parents", "_reporter", "_source", "settled")
 
     def __init__(
         self,
@@ -48,7 +49,8 @@ class _AttemptKnowledge:
         self._logger: logging.LoggerAdapter[logging.Logger] | None = None
         self._inputs = inputs
         self._parents: dict[str, Any] | None = None
-        self.settled_result: Body | None = None
+        self.settled: Succeeded | None = None
+        """What `settle_within` made the result, if the transaction commits."""
 
     @property
     def task_id(self) -> str:
@@ -200,7 +202,7 @@ class _AttemptKnowledge:
         except BadResult as error:
             raise Invalid(str(error), field="value") from error
         settle(connection, self._held.hold, value, summary)
-        self.settled_result = body
+        self.settled = Succeeded(body, summary)
 
 
 class Context(_AttemptKnowledge):

@@ -11,7 +11,7 @@ import msgspec
 
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
-from perdure.domain.outcome import NotStarted, Outcome, Succeeded
+from perdure.domain.outcome import NotStarted, Outcome
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import ParentResult
 from perdure.worker.context import Context, SyncContext
@@ -71,8 +71,8 @@ class Executor:
             held.started_us = self._clock.monotonic_us()
             run = self._run_async if handler.is_async else self._run_in_thread
             value = await run(held, handler, arguments)
-            if told is not None and told.settled_result is not None and held.stop_reason is None:
-                return Succeeded(told.settled_result)
+            if told is not None and told.settled is not None and held.stop_reason is None:
+                return told.settled
             return outcome_of_value(held, value)
         except BadPayload as error:
             return bad_payload(error)

@@ -14,6 +14,7 @@ from perdure.domain.outcome import (
     Succeeded,
     SucceededPartly,
 )
+from perdure.errors import LeaseLost
 from perdure.worker.failures import failure, failure_of
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.payload import BadPayload
@@ -42,6 +43,8 @@ def outcome_of_error(held: HeldAttempt, error: BaseException) -> Outcome | None:
         return outcome_of_stop(held)
     if isinstance(error, Verdict):
         return _outcome_of_verdict(error)
+    if isinstance(error, LeaseLost) and held.warned:
+        return None
     if isinstance(error, asyncio.CancelledError):
         error = _Cancelled("the handler was cancelled, though nobody asked for it to stop").with_traceback(
             error.__traceback__

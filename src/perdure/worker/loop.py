@@ -60,7 +60,7 @@ class Worker:
         ids: Ids,
         settings: WorkerSettings | None = None,
         chance: Chance | None = None,
-        version: str = "",
+        version: str = "unknown",
     ) -> None:
         self.id = ids.new()
         self.settings = settings or WorkerSettings()
@@ -232,7 +232,8 @@ class Worker:
                 await self._rest(None)
                 continue
             wait_us = self._poll_at_us - self._clock.monotonic_us()
-            if self._dry and not self._hinted and wait_us > 0:
+            last_look = self.settings.stop_when_idle and not self._held
+            if self._dry and not self._hinted and wait_us > 0 and not last_look:
                 await self._rest(wait_us / SECOND_US)
                 continue
             try:

@@ -187,10 +187,12 @@ class Reporter:
             if waiting is not None and not waiting.done():
                 waiting.set_result(answer)
             return
-        if isinstance(answer, LeaseLost):
-            self._stop(held, StopReason.LOST, None)
         if waiting is not None and not waiting.done():
             waiting.set_exception(answer)
+        if isinstance(answer, LeaseLost):
+            # One turn later, so that the handler sees this error and not only that it is cancelled.
+            held.warn()
+            self._loop.call_soon(self._stop, held, StopReason.LOST, None)
 
     def _drop_uncovered(self) -> None:
         """While the source is away: give up what no lease covers any more."""

@@ -1,0 +1,139 @@
+"""When a worker asks for work, and for how much."""
+
+import asyncio
+
+import pytest
+
+from perdure.domain.outcome import HandedBack
+from perdure.worker.registry import Registry
+from worker.conftest import StartWorker
+from worker.scripted_source import ScriptedSource
+from worker.test_leases import nap, now
+
+
+async def test_the_first_claim_asks_for_the_slots_and_the_prefetch(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    start_worker(concurrency=4, prefetch=2)
+    await asyncio.sleep(0.1)
+    assert [asked for _, asked, _ in source.claims] == [6]
+
+
+async def test_no_more_handlers_run_at_once_than_there_are_slots(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    running = most = 0
+
+    async def count() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(3)
+        running -= 1
+
+    registry.add("count", count)
+    leases = [source.offer("count") for _ in range(20)]
+    worker = start_worker(concurrency=3, prefetch=2)
+    held = 0
+    while leases[-1].hold.task_id not in source.outcomes:
+        held = max(held, worker.held)
+        await asyncio.sleep(0.5)
+    assert most == 3
+    assert held <= 5
+
+
+async def test_a_hint_brings_work_at_once(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    start_worker(poll=1_000)
+    await asyncio.sleep(10)
+    began = now()
+    await source.ended(source.offer("nap", {"seconds": 1.0}))
+    assert now() - began == pytest.approx(1, abs=0.01)
+
+
+async def test_without_hints_the_poll_brings_it(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    start_worker(poll=2.0)
+    await asyncio.sleep(10)
+    began = now()
+    await source.ended(source.offer("nap", {"seconds": 1.0}, hint=False))
+    assert now() - began <= 1 + 3
+
+
+async def test_an_idle_worker_asks_seldom(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    start_worker(poll=2.0)
+    await asyncio.sleep(600)
+    assert 200 <= source.calls["claim"] <= 300
+    assert source.calls["control"] == source.calls["renew"] == 0
+
+
+async def test_a_full_line_is_worked_off_without_polling(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    async def noop() -> None:
+        return None
+
+    registry.add("noop", noop)
+    leases = [source.offer("noop", hint=False) for _ in range(500)]
+    start_worker(concurrency=10, poll=100.0)
+    began = now()
+    await source.ended(leases[-1])
+    assert now() - began <= 0.01
+    assert len(source.settles) < 50
+
+
+async def test_outcomes_of_one_turn_travel_together(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    async def noop() -> None:
+        return None
+
+    registry.add("noop", noop)
+    leases = [source.offer("noop") for _ in range(8)]
+    start_worker(concurrency=4, prefetch=4)
+    await source.ended(leases[-1])
+    assert [len(each) for each in source.settles] == [8]
+
+
+async def test_more_slots_can_be_had_while_it_runs_and_fewer(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    for _ in range(40):
+        source.offer("nap", {"seconds": 10.0})
+    worker = start_worker(concurrency=2, prefetch=0)
+    await asyncio.sleep(1)
+    assert worker.held == 2
+    worker.resize(6)
+    await asyncio.sleep(1)
+    assert worker.held == 6
+    worker.resize(1)
+    await asyncio.sleep(20)
+    assert worker.held == 1
+
+
+async def test_a_kind_without_a_handler_is_handed_back(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    lease = source.offer("unknown")
+    start_worker()
+    assert await source.ended(lease) == HandedBack()
+
+
+async def test_what_it_says_of_itself(source: ScriptedSource, registry: Registry, start_worker: StartWorker) -> None:
+    registry.add("nap", nap, queue="naps")
+    start_worker(concurrency=3, prefetch=2, capabilities=("gpu",), build="b7", name="desk")
+    await asyncio.sleep(1)
+    (info,) = source.registered
+    assert (info.name, info.build, info.kinds, info.queues) == ("desk", "b7", ("nap",), ("default", "naps"))
+    assert info.capabilities == ("gpu",)
+    assert info.capacity == 10
