@@ -108,7 +108,7 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True):
 
 class PartView(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a result. `superseded`: its attempt is not the one whose result counts. A part that its handler named
-    belongs to the task and is never superseded.
+    moves to the attempt that sends it again.
     """
 
     attempt_id: str

@@ -146,12 +146,16 @@ async def test_parts_of_earlier_attempts_are_marked(world: World) -> None:
     assert [each.superseded for each in shown] == [True, True, False]
 
 
-async def test_a_named_part_belongs_to_its_task_whoever_sent_it(world: World) -> None:
+async def test_a_named_part_that_is_sent_again_counts_for_the_attempt_that_sent_it(world: World) -> None:
     first = await world.lease()
     await world.report(first, part=part(1, key="row-1"))
     await world.finish(first, settlement=Settlement.handed_back())
+    second = await world.claim_one()
     (shown,) = await world.views.parts(ORGANIZATION, first.hold.task_id)
-    assert (shown.key, shown.attempt_id, shown.superseded) == ("row-1", first.hold.attempt_id, False)
+    assert shown.superseded
+    await world.report(second, part=part(1, key="row-1"))
+    (shown,) = await world.views.parts(ORGANIZATION, first.hold.task_id)
+    assert (shown.key, shown.attempt_id, shown.superseded) == ("row-1", second.hold.attempt_id, False)
 
 
 @pytest.mark.parametrize(

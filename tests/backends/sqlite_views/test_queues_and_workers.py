@@ -34,6 +34,24 @@ async def test_an_empty_queue_with_a_policy_is_shown_and_partial_policies_have_d
     assert await world.views.queues("other") == []
 
 
+async def test_queues_of_others_and_documents_of_other_sorts_are_not_queues(world: World) -> None:
+    await world.definitions.put(ORGANIZATION, "kind", "a-kind", "{}", "bob")
+    await world.definitions.put("other", "queue", "their-queue", "{}", "bob")
+    await world.submit(organization="other", queue="their-other-queue")
+    assert await world.views.queues(ORGANIZATION) == []
+
+
+async def test_what_is_no_more_is_not_counted(world: World) -> None:
+    lease = await world.lease()
+    (queue,) = await world.views.queues(ORGANIZATION)
+    assert (queue.counts, queue.oldest_queued_us) == ({"leased": 1}, None)
+    seen = await world.views.overview(ORGANIZATION)
+    assert (seen.counts, seen.oldest_queued_us) == ((CountRow("default", KIND, TaskState.LEASED, 1),), None)
+    await world.finish(lease)
+    (queue,) = await world.views.queues(ORGANIZATION)
+    assert queue.counts == {"succeeded": 1}
+
+
 async def test_the_oldest_may_be_in_front_of_the_line(world: World) -> None:
     lease = await world.lease()
     world.advance(5)
@@ -133,3 +151,25 @@ async def test_an_organization_at_a_glance(world: World) -> None:
 async def test_an_empty_organization_at_a_glance(world: World) -> None:
     seen = await world.views.overview("nobody")
     assert (seen.counts, seen.tasks, seen.oldest_queued_us, seen.oldest_active_us) == ((), 0, None, None)
+
+
+async def test_active_workers_are_counted(world: World) -> None:
+    async def active() -> int:
+        return (await world.views.overview(ORGANIZATION)).workers_active
+
+    await world.worker("foreign", organizations=("other",))
+    await world.worker("v", organizations=("other", ORGANIZATION))
+    assert await active() == 2
+    await world.ledger.order("v", WorkerOrder.REVOKE, "bob")
+    assert await active() == 1
+    await world.ledger.order("v", WorkerOrder.WORK, "bob")
+    await world.ledger.leave("w")
+    assert await active() == 1
+    world.advance(121)
+    assert await active() == 0
+
+
+async def test_what_others_run_is_not_the_oldest_active(world: World) -> None:
+    await world.submit(organization="other")
+    await world.claim_one()
+    assert (await world.views.overview(ORGANIZATION)).oldest_active_us is None

@@ -8,7 +8,9 @@ WITH filled AS MATERIALIZED (
 SELECT json_object(
     'counts', json((
         SELECT json_group_array(json_array(queue, kind, state, tasks) ORDER BY queue, kind, state)
-        FROM (SELECT queue, kind, state, sum(tasks) AS tasks FROM filled WHERE state <> 'attempts' GROUP BY queue, kind, state)
+        FROM (
+            SELECT queue, kind, state, sum(tasks) AS tasks FROM filled WHERE state <> 'attempts' GROUP BY queue, kind, state
+        )
     )),
     'workers_active', (
         SELECT count(*)
@@ -23,7 +25,7 @@ SELECT json_object(
         SELECT min(min(
             ifnull((
                 SELECT live.queued_us FROM live INDEXED BY live_ready
-                WHERE live.lane = filled.lane AND live.state = 'queued' AND live.seq < 0
+                WHERE live.lane = filled.lane AND live.state = 'queued'
                 ORDER BY live.seq LIMIT 1
             ), :now),
             ifnull((

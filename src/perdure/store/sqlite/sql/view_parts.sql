@@ -10,9 +10,7 @@ SELECT json_group_array(json_object(
     'key', parts.key,
     'sha256', parts.sha256,
     'final', json(iif(parts.final, 'true', 'false')),
-    'superseded', json(iif(
-        parts.named OR parts.attempt_id IS coalesce(live.attempt_id, ends.attempt_id), 'false', 'true'
-    )),
+    'superseded', json(iif(parts.attempt_id IS coalesce(live.attempt_id, ends.attempt_id), 'false', 'true')),
     'text', iif(parts.encoding = 'json', CAST(parts.data AS TEXT), hex(parts.data)),
     'encoding', parts.encoding,
     'at_us', parts.written_us

@@ -28,7 +28,7 @@ SELECT json_object(
         FROM (SELECT queue, state, sum(tasks) AS tasks FROM filled GROUP BY queue, state)
     )),
     'oldest', json((
-        -- In a lane, those in front and those behind each wait in the order in which they were queued.
+        -- In a lane, those in front (the first of all) and those behind each wait in the order in which they were queued.
         SELECT json_group_array(json_array(queue, oldest_us))
         FROM (
             SELECT
@@ -36,7 +36,7 @@ SELECT json_object(
                 min(min(
                     ifnull((
                         SELECT live.queued_us FROM live INDEXED BY live_ready
-                        WHERE live.lane = filled.lane AND live.state = 'queued' AND live.seq < 0
+                        WHERE live.lane = filled.lane AND live.state = 'queued'
                         ORDER BY live.seq LIMIT 1
                     ), :now),
                     ifnull((
