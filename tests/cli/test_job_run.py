@@ -1,6 +1,10 @@
 """`perdure job run`: a DAG from a file, run to its end."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Perdure
+from perdure.cli.worker_processes import worker_command
 
 DIAMONDS = 4
 
@@ -182,3 +187,52 @@ def test_waiting_shows_results(perdure: Perdure, shop: str, tmp_path: Path) -> N
     both = perdure("task", "wait", hat, ghost)
     assert both.code == 1
     assert "ValueError: there is no ghost" in both.out
+
+
+def test_more_at_once_than_a_worker_runs_is_refused_before_anything_is_stored(perdure: Perdure, job: None) -> None:
+    answer = perdure("job", "run", "job.json", "--concurrency", "2500", "--json")
+    assert answer.code == 2
+    assert "--workers 3 or more" in answer.problem["message"]
+
+
+def test_a_worker_process_that_cannot_start_ends_the_command(
+    perdure: Perdure, job: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.cli.job_run.worker_command", lambda *_: [sys.executable, "-c", "exit(2)"])
+    answer = perdure("job", "run", "job.json", "--workers", "2")
+    assert answer.code == 2
+    assert "a worker process ended with exit code 2" in answer.err.splitlines()[-1]
+
+
+def test_a_killed_worker_process_is_replaced(
+    perdure: Perdure, job: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = worker_command(None, 8, ["default"], "named.db")
+    once = (
+        "import os, pathlib, signal, sys\n"
+        "marker = pathlib.Path('killed')\n"
+        "if not marker.exists():\n"
+        "    marker.touch()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n"
+    )
+    monkeypatch.setattr("perdure.cli.job_run.worker_command", lambda *_: [sys.executable, "-c", once, *command])
+    answer = perdure("job", "run", "job.json", "--workers", "1", "--ledger", "effects", "--store", "named.db", "--json")
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "killed").exists()
+    check_effects(job, tmp_path / "effects")
+
+
+def test_an_interrupted_run_leaves_no_process_behind(job: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_text(json.dumps(diamonds(20.0)))
+    command = [sys.executable, "-m", "perdure", "job", "run", "job.json", "--workers", "1", "--ledger", "effects"]
+    os.mkfifo(tmp_path / "effects")
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    with (tmp_path / "effects").open() as effects:
+        worker = json.loads(effects.readline())["pid"]
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert errors.splitlines()[-1] == "interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)

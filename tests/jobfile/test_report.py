@@ -56,4 +56,5 @@ def test_tasks_that_never_ran_take_no_time() -> None:
     measured = report(job(2), [ran("a", 0, 0), cancelled], concurrency=1)
     assert measured.counts == {"succeeded": 1, "cancelled": 1}
     assert measured.ratio is None
+    assert report(job(2), [ran("a", 0, 0), cancelled], 1, seconds={"a": 0.0, "b": 9.0}).weights == "measured"
     assert measured.parallelism == 0

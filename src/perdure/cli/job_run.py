@@ -14,17 +14,20 @@ from perdure.builtin.effect_ledger import EFFECT_LEDGER
 from perdure.cli.job_views import write_report
 from perdure.cli.output import plain, write_json, write_line, write_note
 from perdure.cli.problems import FAILED, SUCCEEDED
-from perdure.cli.session import Session, session, settings_for
+from perdure.cli.session import Session, settings_for
 from perdure.cli.task_wait import watched
-from perdure.cli.worker_processes import WorkerProcesses, worker_command
+from perdure.cli.worker_processes import WorkerProcesses, bare_errors, worker_command
 from perdure.cli.working import the_app
 from perdure.domain.policy import DEFAULT_QUEUE
 from perdure.domain.states import BAD_ENDS, JOB_ENDED, JobState
-from perdure.errors import Invalid
+from perdure.engine.requests import Principal
+from perdure.errors import Invalid, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
+from perdure.worker.worker_settings import CONCURRENCY_LIMIT
 
 if TYPE_CHECKING:
     from perdure.app import App
+    from perdure.app.running import Working
     from perdure.store.views import JobTaskView, JobView
 
 LOOK_EVERY = 0.25
@@ -64,8 +67,9 @@ def run_job(plan: Plan) -> int:
         write_note(f"note: {note}")
     if plan.ledger is not None:
         _name_sleeps(job_file)
+    shares = _shares(plan.concurrency, plan.workers)
     with _store(plan) as store, _ledger(plan.ledger):
-        run = asyncio.run(_run(plan, job_file, store))
+        run = asyncio.run(_run(plan, job_file, store, shares))
     if plan.as_json:
         write_json(plain(run.report) | {"notes": job_file.notes, "failures": run.failures})
     else:
@@ -113,15 +117,21 @@ def _ledger(path: Path | None) -> Iterator[None]:
             del os.environ[EFFECT_LEDGER]
 
 
-async def _run(plan: Plan, job_file: JobFile, store: str) -> Run:
-    settings = settings_for(store)
+async def _run(plan: Plan, job_file: JobFile, store: str, shares: list[int]) -> Run:
     app = the_app(plan.target, store)
     _check_kinds(app, job_file)
-    async with session(settings, create=True) as opened, _workers(plan, job_file, app, opened):
-        submitted = await opened.operations.submit_job(job_file.request, opened.principal)
-        job = await _ended(opened, submitted.id, job_file.request.name)
-        tasks = await opened.views.job_tasks(opened.organization, job.id)
-        failures = await _failures(opened, tasks)
+    try:
+        system = await app.system()
+        opened = Session(system, Principal(settings_for(store).principal, app.principal.organization))
+        # Before the job is submitted, so that the defaults of its kinds hold for it.
+        await system.engine.declare(app.registry.definitions(), opened.principal)
+        async with _workers(plan, job_file, app, opened, shares):
+            submitted = await opened.operations.submit_job(job_file.request, opened.principal)
+            job = await _ended(opened, submitted.id, job_file.request.name)
+            tasks = await opened.views.job_tasks(opened.organization, job.id)
+            failures = await _failures(opened, tasks)
+    finally:
+        await app.close()
     return Run(report(job, tasks, plan.concurrency, job_file.seconds), failures)
 
 
@@ -138,18 +148,16 @@ def _check_kinds(app: "App", job_file: JobFile) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _workers(plan: Plan, job_file: JobFile, app: "App", opened: Session) -> AsyncIterator[None]:
-    """Workers that serve the queues of the job during the block, and the duties beside this command."""
+async def _workers(
+    plan: Plan, job_file: JobFile, app: "App", opened: Session, shares: list[int]
+) -> AsyncIterator[None]:
+    """Workers that serve the queues of the job during the block, and the duties in this process."""
     queues = tuple(sorted({task.queue or DEFAULT_QUEUE for task in job_file.request.tasks} | set(app.registry.queues)))
     if plan.workers == 0:
-        try:
-            async with app.worker(concurrency=min(plan.concurrency, 1000), prefetch=0, queues=queues):
-                yield
-        finally:
-            await app.close()
+        async with _worker_here(app.worker(concurrency=shares[0], prefetch=0, queues=queues)):
+            yield
         return
     store = opened.system.settings.store
-    shares = _shares(plan.concurrency, plan.workers)
     commands = [worker_command(plan.target, share, queues, store) for share in shares]
     processes = WorkerProcesses(commands, {"PERDURE_LOG_LEVEL": "warning", **os.environ})
     async with opened.system.engine.duty_runner(), processes.running():
@@ -157,20 +165,42 @@ async def _workers(plan: Plan, job_file: JobFile, app: "App", opened: Session) -
         yield
 
 
+@contextlib.asynccontextmanager
+async def _worker_here(worker: "Working") -> AsyncIterator[None]:
+    """A worker of this process; when it fails, the block is left with its error."""
+    with bare_errors():
+        async with asyncio.TaskGroup() as group:
+            group.create_task(worker.run(), name="perdure-worker")
+            try:
+                yield
+            finally:
+                worker.drain()
+
+
 def _shares(concurrency: int, workers: int) -> list[int]:
-    """How many tasks each worker runs at once: as even as it goes, none without."""
-    whole, rest = divmod(concurrency, workers)
-    return [share for share in (whole + (index < rest) for index in range(workers)) if share]
+    """How many tasks each worker runs at once: as even as it goes, none without. Raises `Invalid`."""
+    whole, rest = divmod(concurrency, max(1, workers))
+    shares = [share for share in (whole + (index < rest) for index in range(max(1, workers))) if share]
+    if shares[0] > CONCURRENCY_LIMIT:
+        raise Invalid(
+            f"a worker runs at most {CONCURRENCY_LIMIT} tasks at once: say --workers"
+            f" {-(-concurrency // CONCURRENCY_LIMIT)} or more for --concurrency {concurrency}",
+            field="concurrency",
+        )
+    return shares
 
 
 async def _registered(opened: Session, processes: WorkerProcesses) -> None:
     """Wait until all worker processes are known to the store: their start is no part of the job's run."""
-    async with asyncio.timeout(START_SECONDS):
-        while True:
-            workers = await opened.views.workers(opened.organization, None)
-            if processes.pids <= {worker.pid for worker in workers if worker.left_us is None}:
-                return
-            await asyncio.sleep(STARTED_EVERY)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                workers = await opened.views.workers(opened.organization, None)
+                if processes.pids <= {worker.pid for worker in workers if worker.left_us is None}:
+                    return
+                await asyncio.sleep(STARTED_EVERY)
+    except TimeoutError:
+        raise WaitTimedOut(f"the worker processes did not come up within {START_SECONDS:g} s") from None
 
 
 async def _ended(opened: Session, job_id: str, name: str) -> "JobView":

@@ -74,7 +74,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write("nothing was done\n")
         return USAGE
     except KeyboardInterrupt:
-        return INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has seen enough. Python would complain once more at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,4 +87,6 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             raise
         return tell(error, as_json)
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted\n")
     return code if isinstance(code, int) else 0

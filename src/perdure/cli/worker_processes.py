@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-from perdure.errors import Misuse, PerdureError
+from perdure.errors import Misuse
 
 REPLACED_MAX = 5
 """How many dead workers are replaced before the command gives up."""
@@ -22,11 +22,20 @@ def worker_command(target: str | None, concurrency: int, queues: Sequence[str], 
     if target is not None:
         command.append(target)
     # What waits in one worker while another has a free slot would make the job longer: nothing is held ready.
-    command += ["--concurrency", str(concurrency), "--prefetch", "0", "--no-duties", "--attached", "--grace", "5"]
+    command += ["--concurrency", str(concurrency), "--prefetch", "0", "--no-duties", "--attached", "--grace", "1"]
     command += ["--store", store]
     for queue in queues:
         command += ["--queue", queue]
     return command
+
+
+@contextlib.contextmanager
+def bare_errors() -> Iterator[None]:
+    """Raise the first error of a task group as it is, not as a group of errors."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
 
 
 class WorkerProcesses:
@@ -48,15 +57,14 @@ class WorkerProcesses:
         """All of them run during the block; none is left after it."""
         watches: list[asyncio.Task[None]] = []
         try:
-            async with asyncio.TaskGroup() as group:
-                for command in self._commands:
-                    process = await self._start(command)
-                    watches.append(group.create_task(self._watch(command, process)))
-                yield
-                for watch in watches:
-                    watch.cancel()
-        except* PerdureError as errors:
-            raise errors.exceptions[0] from None
+            with bare_errors():
+                async with asyncio.TaskGroup() as group:
+                    for command in self._commands:
+                        process = await self._start(command)
+                        watches.append(group.create_task(self._watch(command, process)))
+                    yield
+                    for watch in watches:
+                        watch.cancel()
         finally:
             await self._stop()
 

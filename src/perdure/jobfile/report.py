@@ -8,6 +8,7 @@ import msgspec
 
 from perdure.domain.job import critical_path
 from perdure.domain.limits import SECOND_US
+from perdure.domain.states import TaskState
 from perdure.jobfile.bound import lower_bound
 from perdure.store.views import JobTaskView, JobView
 
@@ -50,9 +51,12 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 def report(
     job: JobView, tasks: Sequence[JobTaskView], concurrency: int, seconds: Mapping[str, float] | None = None
 ) -> RunReport:
-    """The measures of a job that has ended. `seconds` are the known run times by task name, if they are known."""
+    """The measures of a job that has ended. `seconds` are the known run times by task name, if they are known.
+
+    They are believed only where every task succeeded: one that failed or never ran did not take its time.
+    """
     measured = {task.name: _run_seconds(task) for task in tasks}
-    known = seconds is not None and measured.keys() <= seconds.keys()
+    known = seconds is not None and all(_ran_whole(task) and task.name in seconds for task in tasks)
     weights = {name: seconds[name] for name in measured} if known and seconds is not None else measured
     parents = {task.name: task.parents for task in tasks}
     path_weight, path = critical_path(parents, weights)
@@ -78,6 +82,10 @@ def report(
         overhead_ms_per_task=1000 * (makespan - bound) / max(1, len(tasks)),
         weights="known" if known else "measured",
     )
+
+
+def _ran_whole(task: JobTaskView) -> bool:
+    return task.state is TaskState.SUCCEEDED
 
 
 def _makespan(job: JobView, tasks: Sequence[JobTaskView]) -> float:
