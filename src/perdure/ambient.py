@@ -57,6 +57,10 @@ class Chance:
         """A number between `low` and `high`."""
         return self._random.uniform(low, high)
 
+    def bits(self, count: int) -> int:
+        """`count` bits, for `Ids` that shall be the same in every run of a test."""
+        return self._random.getrandbits(count)
+
 
 class Ids:
     """Makes ids (UUIDv7, so that rows of one time lie together) and lease tokens (128 secret bits)."""

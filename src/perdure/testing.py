@@ -9,7 +9,6 @@ async def test_a_failed_charge_is_tried_again():
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -92,7 +91,7 @@ class TestApp:
         self._system = await open_system(
             self.app.settings.but(store=":memory:"),
             clock=self.clock,
-            ids=Ids(self.clock, random.Random(self._seed).getrandbits),
+            ids=Ids(self.clock, Chance(self._seed).bits),
             chance=Chance(self._seed),
             inline=True,
         )

@@ -14,7 +14,7 @@ from perdure.app.opening import Openings
 from perdure.app.running import Working, run_until_signal
 from perdure.app.submitting import Answer, Many, all_or_raise, submit_calls
 from perdure.app.sync import SyncApp
-from perdure.app.task import OPTION_NAMES, Call, KindOptions, R, Task, TaskDecorator, registration
+from perdure.app.task import Call, KindOptions, R, Task, TaskDecorator, registration
 from perdure.builtin import SLEEP_KIND, sleep
 from perdure.domain import ids
 from perdure.domain.retry import Retry
@@ -148,8 +148,7 @@ class App:
 
     def call(self, task: Target, /, *args: Any, payload: Any = None, **fields: Any) -> Call[Any]:
         """The call that `submit` with these arguments would submit."""
-        options = {name: fields.pop(name) for name in OPTION_NAMES & fields.keys()}
-        return call_of(task, args, fields, payload=payload, options=options, known=self.tasks)
+        return call_of(task, args, fields, payload=payload, known=self.tasks)
 
     @overload
     async def submit_many(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from perdure.app.task import Call, Task, is_result
+from perdure.app.task import OPTION_NAMES, Call, Task, is_result
 from perdure.errors import Misuse
 
 Target = Task[..., Any] | Call[Any] | str
@@ -16,16 +16,16 @@ def call_of(
     fields: Mapping[str, Any],
     *,
     payload: Any = None,
-    options: Mapping[str, Any],
     known: Mapping[str, Task[..., Any]],
     keywords: Collection[str] = (),
 ) -> Call[Any]:
-    """The call that a submit means. `options` that are `None` were not said; `known` are the app's tasks by kind;
-    `keywords` were said too and belong to the submit as well.
+    """The call that a submit means. `fields` are options and the handler's together; options that are `None` were not
+    said. `known` are the app's tasks by kind; `keywords` were said too and belong to the submit as well.
 
     Raises `Misuse` where the arguments contradict each other and `Invalid` where the handler does not take them.
     """
-    said = {name: value for name, value in options.items() if value is not None}
+    said = {name: fields[name] for name in fields if name in OPTION_NAMES and fields[name] is not None}
+    fields = {name: fields[name] for name in fields if name not in OPTION_NAMES}
     if isinstance(target, Call):
         _refuse_arguments(target, args, fields, payload)
         return target.with_options(**said)

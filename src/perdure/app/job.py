@@ -12,7 +12,7 @@ from perdure.app.handle import Access
 from perdure.app.job_handle import JobHandle
 from perdure.app.known_kinds import declare_unknown
 from perdure.app.node import Node
-from perdure.app.task import OPTION_NAMES, Call, R, ResultOf, Task
+from perdure.app.task import Call, R, ResultOf, Task
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss, Trigger
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
@@ -100,23 +100,14 @@ class JobBuilder:
         """
         if self._done:
             raise Misuse(f"job {self.name!r} is submitted or given up: no task can be added to it any more")
-        options = {option: fields.pop(option) for option in OPTION_NAMES & fields.keys()}
         own = {"after": after, "name": name, "trigger": trigger != "all_succeeded", "on_failure": on_failure}
-        call = call_of(
-            task,
-            args,
-            fields,
-            payload=payload,
-            options=options,
-            known=self._known,
-            keywords=[keyword for keyword, said in own.items() if said],
-        )
+        said = [keyword for keyword, value in own.items() if value]
+        call = call_of(task, args, fields, payload=payload, known=self._known, keywords=said)
         chosen = self._name_for(call.kind, name)
         bindings = {field: _names_of(results) for field, results in call.results.items()}
-        bound = [name for names in bindings.values() for name in ([names] if isinstance(names, str) else names)]
+        bound = [each for names in bindings.values() for each in ([names] if isinstance(names, str) else names)]
         parents = self._parents(chosen, [*after, *bound])
         request = call.request()
-        node: Node[Any] = Node(chosen, call.task)
         self._requests.append(
             JobTaskRequest(
                 **{field: getattr(request, field) for field in request.__struct_fields__},
@@ -126,8 +117,7 @@ class JobBuilder:
                 bindings=bindings,
             )
         )
-        self.nodes[chosen] = node
-        return node
+        return self.nodes.setdefault(chosen, Node(chosen, call.task))
 
     def request(self, idempotency_key: str | None = None) -> JobRequest:
         """What the engine is asked for."""
