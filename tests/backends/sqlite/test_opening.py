@@ -1,7 +1,10 @@
 """What is refused at the door, and what the message tells whoever is woken by it."""
 
+import contextlib
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -123,20 +126,45 @@ async def test_a_file_whose_tables_are_somebody_elses_is_refused_and_untouched(t
         await SqliteStore.open(str(path))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
-async def test_a_file_that_may_not_be_written_is_told(tmp_path: Path):
-    path = tmp_path / "perdure.db"
+@contextlib.contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be somebody whom permissions bind: they do not bind root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can reach and write."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+async def test_a_file_that_may_not_be_written_is_told(open_folder: Path):
+    path = open_folder / "perdure.db"
     await (await SqliteStore.open(str(path))).close()
     path.chmod(0o400)
-    with pytest.raises(StoreReadOnly, match="owner or mode"):
+    with pytest.raises(StoreReadOnly, match="owner or mode"), as_nobody():
         await SqliteStore.open(str(path))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
-async def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(StoreReadOnly, match="log and locks beside the file"):
-        await SqliteStore.open(str(tmp_path / "perdure.db"))
+async def test_a_folder_that_may_not_be_written_is_told(open_folder: Path):
+    open_folder.chmod(0o555)
+    with pytest.raises(StoreReadOnly, match="log and locks beside the file"), as_nobody():
+        await SqliteStore.open(str(open_folder / "perdure.db"))
+
+
+async def test_a_lock_of_somebody_else_is_told(open_folder: Path):
+    (open_folder / "perdure.db-lock").touch(0o600)
+    with pytest.raises(StoreReadOnly, match="may not be written"), as_nobody():
+        await SqliteStore.open(str(open_folder / "perdure.db"))
 
 
 def mount(folder: Path, options: str) -> None:
