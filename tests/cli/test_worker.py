@@ -1,5 +1,7 @@
 """`perdure worker` and `perdure dev` as processes, and finding the user's app."""
 
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -11,8 +13,10 @@ import pytest
 
 from cli.conftest import Perdure
 from perdure.cli.loading import load_app
+from perdure.cli.logs import configure
 from perdure.cli.reload import first_change, snapshot
 from perdure.errors import Malformed, Misuse
+from perdure.settings import Settings
 
 TASKS = """\
 import perdure
@@ -156,3 +160,16 @@ def test_changes_are_new_gone_and_different_files(tmp_path: Path) -> None:
     assert first_change(before, snapshot(tmp_path)) == str(tmp_path / "a.py")
     (tmp_path / "a.py").unlink()
     assert first_change(before, snapshot(tmp_path)) == str(tmp_path / "a.py")
+
+
+def test_log_lines_may_be_json(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("perdure.test")
+    handlers = logging.root.handlers
+    logging.root.handlers = []
+    try:
+        configure(Settings(), as_json=True)
+        log.warning("it is %s", "late")
+    finally:
+        logging.root.handlers = handlers
+    line = json.loads(capsys.readouterr().err)
+    assert (line["level"], line["logger"], line["message"]) == ("warning", "perdure.test", "it is late")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from perdure.cli.options import StoreOption
+from perdure.cli.options import JsonLogOption, StoreOption
 from perdure.cli.worker import ConcurrencyOption
 
 
@@ -16,8 +16,9 @@ def dev(
     concurrency: ConcurrencyOption = None,
     reload: Annotated[bool, typer.Option(help="Start afresh when a source file changes.")] = True,
     store: StoreOption = None,
+    json: JsonLogOption = False,
 ) -> None:
     """Work on an app: run its tasks here, and start afresh when its source changes."""
     from perdure.cli.reload import serve
 
-    raise typer.Exit(serve(target, concurrency, store, reload=reload))
+    raise typer.Exit(serve(target, concurrency, store, reload=reload, json_log=json))

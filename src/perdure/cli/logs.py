@@ -27,8 +27,8 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def configure(settings: "Settings") -> None:
-    """Send the log lines of this process to standard error, from the level that the settings say."""
+def configure(settings: "Settings", *, as_json: bool = False) -> None:
+    """Send the log lines of this process to standard error, as the settings say; as JSON if asked to."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonLines() if as_json or settings.log_format == "json" else logging.Formatter(TEXT))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])

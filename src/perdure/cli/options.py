@@ -14,6 +14,7 @@ StoreOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document, nothing else, to standard output.")]
+JsonLogOption = Annotated[bool, typer.Option("--json", help="Write log lines as JSON, one object a line.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many rows at most.")]
 CursorOption = Annotated[str | None, typer.Option("--cursor", help="Go on where the last page ended.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from perdure.cli.options import JsonOption, StoreOption
+from perdure.cli.options import JsonLogOption, JsonOption, StoreOption
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
@@ -53,14 +53,19 @@ def run(
     store: Annotated[
         str | None, typer.Option("--store", help="The store; default: the app's own.", show_default=False)
     ] = None,
+    json: JsonLogOption = False,
 ) -> None:
     """Run a worker until SIGTERM or SIGINT; a second signal stops it at once."""
     from perdure.cli.working import WorkOptions, work
 
-    options = WorkOptions(
-        target, concurrency, prefetch, tuple(queue or ()), name, grace, duties=duties, attached=attached, store=store
-    )
-    raise typer.Exit(work(options))
+    chosen = {
+        "concurrency": concurrency,
+        "prefetch": prefetch,
+        "queues": tuple(queue or ()),
+        "name": name,
+        "grace": grace,
+    }
+    raise typer.Exit(work(WorkOptions(target, store, chosen, duties=duties, attached=attached, json_log=json)))
 
 
 @app.command("list")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perdure.cli.loading import load_app
@@ -16,32 +16,24 @@ if TYPE_CHECKING:
 
 
 class WorkOptions(NamedTuple):
-    """How `perdure worker` works. `None` and empty mean "not said"."""
+    """How `perdure worker` works."""
 
     target: str | None
-    concurrency: int | None
-    prefetch: int | None
-    queues: tuple[str, ...]
-    name: str | None
-    grace: float | None
+    """`module:app`; the built-in kinds alone without."""
+    store: str | None
+    chosen: Mapping[str, Any]
+    """Options of the worker; `None` and empty mean "not said"."""
     duties: bool
     attached: bool
     """Drain when standard input closes: whoever started this worker has gone."""
-    store: str | None
+    json_log: bool
 
 
 def work(options: WorkOptions) -> int:
     """Work until told to stop; returns the exit code."""
     app = the_app(options.target, options.store)
-    configure(app.settings)
-    chosen: dict[str, Any] = {
-        "concurrency": options.concurrency,
-        "prefetch": options.prefetch,
-        "queues": options.queues or None,
-        "name": options.name,
-        "grace": options.grace,
-    }
-    said = {name: value for name, value in chosen.items() if value is not None}
+    configure(app.settings, as_json=options.json_log)
+    said = {name: value for name, value in options.chosen.items() if value not in (None, ())}
     asyncio.run(_work(app, options, said))
     return 0
 
