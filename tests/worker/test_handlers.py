@@ -133,7 +133,8 @@ def test_a_call_is_bound_to_the_payload_that_the_worker_reads() -> None:
         ((), {}, "number"),
         ((1, 2), {}, "payload"),
         ((1,), {"number": 1}, "number"),
-        ((), {"number": object()}, "payload"),
+        ((), {"number": object()}, "number"),
+        ((), {"number": 1, "more": float("nan")}, "more"),
     ],
 )
 def test_a_call_that_does_not_fit_is_refused_with_its_field(

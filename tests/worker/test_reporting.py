@@ -251,4 +251,5 @@ async def test_a_result_settled_within_a_transaction_is_the_result(
     start_worker()
     assert await source.ended(good) == Succeeded(Body(b'{"rows":3}'), "three rows")
     assert isinstance(await source.ended(bad), Failed)
-    assert seen[0] == ("connection", good.hold, {"rows": 3}, "three rows")
+    connection, hold, raw, summary = seen[0]
+    assert (connection, hold, bytes(raw), summary) == ("connection", good.hold, b'{"rows":3}', "three rows")

@@ -201,14 +201,14 @@ class _AttemptKnowledge:
             body = encode_result(value)
         except BadResult as error:
             raise Invalid(str(error), field="value") from error
-        settle(connection, self._held.hold, value, summary)
+        settle(connection, self._held.hold, msgspec.Raw(body.data), summary)
         self.settled = Succeeded(body, summary)
 
 
 class Context(_AttemptKnowledge):
     """What an async handler holds of its task. A parameter annotated with it receives it."""
 
-    __slots__ = ("_parts_turn",)
+    __slots__ = ("_acknowledged", "_parts_turn")
 
     def __init__(
         self,
@@ -220,12 +220,15 @@ class Context(_AttemptKnowledge):
     ) -> None:
         super().__init__(held, source, reporter, clock, inputs)
         self._parts_turn = asyncio.Lock()
+        self._acknowledged: set[str] = set()
+        """The keys of this attempt's parts: one that comes again is no new part."""
 
     async def part(self, data: Any, key: str | None = None, *, final: bool = False) -> bool:
         """Store a piece of the result and wait for its acknowledgement. False: an equal part of this key was there.
 
         `data` is bytes or any value that becomes JSON, at most 256 KiB. A `key` is unique within the task, so that the
-        retry of a handler repeats its parts without harm. With `final` nothing may follow.
+        retry of a handler repeats its parts without harm. The last part is sent with `final`: nothing may follow it,
+        and without it the handler's success is refused.
         Raises `LeaseLost`, `TooLarge`, and `Conflict` when the key has other data.
         """
         body = _part_body(data)
@@ -240,7 +243,8 @@ class Context(_AttemptKnowledge):
                 final,
             )
             answer = await self._reporter.send_part(self._held, part)
-            if not answer.replayed:
+            if part.key not in self._acknowledged:
+                self._acknowledged.add(part.key)
                 self._held.parts_sent = sequence
             return not answer.replayed
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import msgspec
 
+from perdure.domain.limits import PAYLOAD_MAX_BYTES
 from perdure.domain.task import Body
+from perdure.engine import encoding
 from perdure.errors import Invalid, Misuse
 
 _PLACE = re.compile(r"at `\$\.?([^`]*)`")
@@ -89,15 +91,15 @@ class PayloadCodec:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> msgspec.Raw:
         """The payload of a call `handler(*args, **kwargs)`, checked as the worker will check it.
 
-        `bound` names parameters that a parent's result will fill. Raises `Invalid` with the field at fault.
+        `bound` names parameters that a parent's result will fill. Raises `Invalid` with the field at fault,
+        and `TooLarge`.
         """
         value: Any = self._whole_of(args, kwargs) if self.whole is not None else self._fields_of(args, kwargs)
         try:
-            data = msgspec.json.encode(value, enc_hook=encode_foreign)
-        except Exception as error:
-            raise Invalid(
-                f"the payload of {self._kind!r} cannot be written as JSON: {error}", field="payload"
-            ) from error
+            data = encoding.encode(value, "payload", PAYLOAD_MAX_BYTES)
+        except Invalid as error:
+            place = str(error.fields.get("field", "payload")).removeprefix("payload.")
+            raise Invalid(f"the call of {self._kind!r} cannot be sent: {error.message}", field=place) from error
         if not bound:
             self.check(data)
         return msgspec.Raw(data)
@@ -172,13 +174,6 @@ def decode_foreign(wanted: Any, value: Any) -> Any:
     if isinstance(wanted, type) and isinstance(value, wanted):
         return value
     raise TypeError(f"a value of type {getattr(wanted, '__name__', wanted)} cannot be read from JSON")
-
-
-def encode_foreign(value: Any) -> Any:
-    """What msgspec calls for a value that it cannot write."""
-    if pydantic_model(type(value)) is not None:
-        return value.model_dump(mode="json")
-    raise TypeError(f"a value of type {type(value).__qualname__} cannot be written as JSON")
 
 
 def _describe_foreign(foreign: type, nested: dict[str, Any]) -> dict[str, Any]:

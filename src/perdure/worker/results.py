@@ -6,9 +6,10 @@ import msgspec
 
 from perdure.domain.limits import RESULT_MAX_BYTES
 from perdure.domain.task import Body
-from perdure.worker.payload import decode_foreign, encode_foreign
+from perdure.engine import encoding
+from perdure.errors import Refused
+from perdure.worker.payload import decode_foreign
 
-_encode = msgspec.json.Encoder(enc_hook=encode_foreign).encode
 NULL = Body(b"null")
 
 
@@ -21,14 +22,13 @@ def encode_result(value: Any, max_bytes: int = RESULT_MAX_BYTES, what: str = "re
     if value is None:
         return NULL
     try:
-        data = _encode(value)
+        return Body(encoding.encode(value, what, max_bytes))
+    except Refused as error:
+        raise BadResult(error.message) from error
     except Exception as error:
-        raise BadResult(f"the {what} of type {type(value).__qualname__} cannot be written as JSON: {error}") from error
-    if len(data) > max_bytes:
         raise BadResult(
-            f"the {what} has {len(data)} bytes, the limit is {max_bytes}: store it elsewhere, return its name"
-        )
-    return Body(data)
+            f"the {what} of type {type(value).__qualname__} cannot be written as JSON: {error!r}"
+        ) from error
 
 
 def decode_result(body: Body, wanted: Any = Any) -> Any:
