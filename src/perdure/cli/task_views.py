@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 def write_tasks(page: "Page") -> None:
     """A page of tasks, and how to see the next one."""
     write_table(
-        ("ID", "STATE", "KIND", "QUEUE", "ATTEMPT", "CREATED", "RAN"),
+        ("ID", "STATE", "KIND", "QUEUE", "FAILURES", "CREATED", "FINISHED"),
         [
             (
                 view.id,
                 _state(view),
                 view.kind,
                 view.queue,
-                f"{view.attempt}/{view.max_attempts}",
+                _failures(view),
                 shown_instant(view.created_us),
-                _ran(view.started_us, view.finished_us),
+                shown_instant(view.finished_us),
             )
             for view in page.rows
         ],
@@ -74,7 +74,7 @@ def _identity(view: "TaskView") -> Facts:
         ("queue", f"{view.queue} (priority {view.priority})"),
         ("job", f"{view.job} ({view.name})" if view.job else None),
         ("waits for", f"{view.waits} tasks" if view.waits else None),
-        ("attempt", f"{view.attempt} of {view.max_attempts}, losses {view.losses}"),
+        ("failures", f"{_failures(view)}, losses {view.losses}"),
         ("generation", view.generation if view.generation > 1 else None),
         ("worker", view.worker),
     ]
@@ -118,6 +118,11 @@ def write_events(history: "Sequence[EventView]") -> None:
 def _state(view: "TaskView") -> str:
     shown = f"{view.state} ({view.reason})" if view.reason is not None else str(view.state)
     return f"{shown}, discarded" if view.discarded else shown
+
+
+def _failures(view: "TaskView") -> str:
+    """How often its handler failed, of how often it may."""
+    return f"{view.attempt - (view.finished_us is None)} of {view.max_attempts}"
 
 
 def _ran(began_us: int | None, ended_us: int | None) -> str:
