@@ -84,3 +84,20 @@ async def test_the_first_use_may_be_inside_a_transaction(app, connection):
         connection.execute("COMMIT")
     assert (await handle.status()).state in ("pending", "queued")
     await app.close()
+
+
+async def test_an_effect_and_the_end_of_its_task_are_one(app, connection, tmp_path):
+    @app.task("order.ship", max_attempts=2)
+    def ship(item: str, *, ctx: perdure.SyncContext) -> str:
+        own = apsw.Connection(str(tmp_path / "app.db"))
+        own.set_busy_timeout(5_000)
+        with own:
+            own.execute("INSERT INTO orders VALUES (?)", (f"{item} {ctx.attempt}",))
+            ctx.settle_within(own, "shipped")
+        own.close()
+        raise ConnectionError("the worker fails after its transaction has committed")
+
+    async with app, app.worker():
+        handle = await app.submit(ship, item="lamp")
+        assert await handle.result(10) == "shipped"
+    assert connection.execute("SELECT item FROM orders").fetchall() == [("lamp 1",)]

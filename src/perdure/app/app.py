@@ -201,10 +201,13 @@ class App:
         """
         return Working(self, options, duties=duties)
 
-    async def run(self, *, duties: bool = True, **options: Any) -> None:
-        """Work until SIGTERM or SIGINT, then let go of the store: the first signal drains, a second ends at once."""
+    async def run(self, *, duties: bool = True, **options: Any) -> str | None:
+        """Work until SIGTERM or SIGINT, then let go of the store: the first signal drains, a second ends at once.
+
+        Tells why the worker ended: `drained`, `recycled` after its `max_tasks`, `revoked` by an operator.
+        """
         try:
-            await run_until_signal(self.worker(duties=duties, **options))
+            return await run_until_signal(self.worker(duties=duties, **options))
         finally:
             await self.close()
 

@@ -1,5 +1,6 @@
 """What a submit gives back: a hold on one task, to wait for it, look at it and cancel it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,6 +17,9 @@ from perdure.worker.results import decode_result
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+
+WATCHED_TASKS = 200
+"""How many tasks are watched at once by a wait for all of many."""
 
 
 class Access(Protocol):
@@ -166,8 +170,20 @@ async def _wait(handles: Sequence[Handle[Any]], timeout: float | None, any_of: b
     if any(handle._access is not access for handle in unknown):
         raise Misuse("these handles belong to different apps: wait for those of each app on their own")
     operations = await access.operations()
-    organization = access.principal.organization
-    ended = await operations.wait_ended(organization, [handle.id for handle in unknown], timeout, any_of)
+    clock = asyncio.get_running_loop()
+    until = None if timeout is None else clock.time() + timeout
+    # All have to end anyway, so some are waited for after others: each look then asks for few.
+    slice_size = len(unknown) if any_of else WATCHED_TASKS
+    for start in range(0, len(unknown), slice_size):
+        some = unknown[start : start + slice_size]
+        left = None if until is None else max(0.0, until - clock.time())
+        await _wait_for(some, operations, access.principal.organization, left, any_of)
+
+
+async def _wait_for(
+    handles: Sequence[Handle[Any]], operations: Operations, organization: str, timeout: float | None, any_of: bool
+) -> None:
+    ended = await operations.wait_ended(organization, [handle.id for handle in handles], timeout, any_of)
     ends = {end.id: end for end in ended}
-    for handle in unknown:
+    for handle in handles:
         handle._ended = ends.get(handle.id)

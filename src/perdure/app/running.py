@@ -15,7 +15,7 @@ from perdure.wiring import System
 from perdure.worker.registry import Registry
 
 if TYPE_CHECKING:
-    from perdure.worker.loop import Worker
+    from perdure.worker.loop import Ending, Worker
 
 log = logging.getLogger("perdure.run")
 
@@ -45,11 +45,13 @@ class Working:
         self._duties = duties
         self._worker: Worker | None = None
         self._draining = False
-        self._running: asyncio.Task[None] | None = None
+        self._running: asyncio.Task[Any] | None = None
 
-    async def run(self) -> None:
-        """Work until drained. What the worker still holds after its grace is handed back, at no cost to the tasks."""
-        await self._work(*await self._prepared())
+    async def run(self) -> "Ending | None":
+        """Work until drained, and tell why it ended. What the worker still holds after its grace is handed back, at no
+        cost to the tasks.
+        """
+        return await self._work(*await self._prepared())
 
     def drain(self) -> None:
         """Claim nothing more, finish what is held within the grace, then end. Harmless when done already."""
@@ -79,22 +81,22 @@ class Working:
         self._worker = system.worker(self._app.registry, **self._options)
         return system, self._worker
 
-    async def _work(self, system: System, worker: "Worker") -> None:
+    async def _work(self, system: System, worker: "Worker") -> "Ending | None":
         if self._draining:
-            return
+            return None
         async with system.engine.duty_runner() if self._duties else contextlib.nullcontext():
-            await worker.run()
+            return await worker.run()
 
 
-def _tell_of_failure(running: "asyncio.Task[None]") -> None:
+def _tell_of_failure(running: "asyncio.Task[Any]") -> None:
     if not running.cancelled() and running.exception() is not None:
         log.error("the worker has stopped", exc_info=running.exception())
 
 
-async def run_until_signal(working: Working) -> None:
+async def run_until_signal(working: Working) -> "Ending | None":
     """Work until SIGTERM or SIGINT: the first drains, the second ends the process at once."""
     with _signals_drain(working):
-        await working.run()
+        return await working.run()
 
 
 @contextlib.contextmanager
