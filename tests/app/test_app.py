@@ -1,5 +1,8 @@
 """Submitting through the app, and what comes back."""
 
+import asyncio
+import pickle
+import threading
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -7,6 +10,10 @@ import pytest
 
 import perdure
 from perdure.engine.requests import TaskRequest
+
+
+@perdure.App("unused.db").task("importable")
+def importable() -> None: ...
 
 
 async def test_a_task_is_still_the_function_it_was(app):
@@ -152,10 +159,54 @@ async def test_what_is_not_awaited_in_the_loop_is_refused(app):
 
 
 def test_an_app_is_used_by_one_event_loop_after_another(app):
-    import asyncio
-
     async def submit() -> str:
         async with app:
             return (await app.submit("add", left=1)).id
 
     assert asyncio.run(submit()) != asyncio.run(submit())
+
+
+def test_an_app_that_was_not_closed_leaves_nothing_behind_for_the_next_loop(app):
+    async def submit() -> str:
+        return (await app.submit("add", left=1)).id
+
+    asyncio.run(submit())
+    before = threading.active_count()
+    for _ in range(3):
+        asyncio.run(submit())
+    assert threading.active_count() <= before
+    asyncio.run(app.close())
+
+
+async def test_one_function_may_be_the_handler_of_several_kinds(app):
+    @app.task("twice.new")
+    @app.task("twice.old")
+    async def twice(number: int) -> int:
+        return 2 * number
+
+    async with app, app.worker():
+        assert await (await app.submit("twice.old", 2)).result(10) == 4
+        assert await (await app.submit(twice, 3)).result(10) == 6
+
+
+async def test_older_kinds_are_translated_to_the_newer_one(app):
+    @app.task("resize.v2", upcasts={"resize.v1": lambda old: {"width": old["size"], "height": old["size"]}})
+    async def resize(width: int, height: int) -> int:
+        return width * height
+
+    async with app, app.worker():
+        assert await (await app.submit("resize.v1", payload={"size": 3})).result(10) == 9
+        assert await (await app.submit(resize, width=2, height=3)).result(10) == 6
+
+
+def test_a_task_is_pickled_by_name():
+    assert pickle.loads(pickle.dumps(importable)) is importable  # noqa: S301
+
+
+def test_a_kind_says_which_errors_are_final(app):
+    @app.task("strict", retry_on=[ConnectionError], give_up_on=[TimeoutError])
+    def strict() -> None: ...
+
+    assert not strict.handler.gives_up_on(ConnectionError())
+    assert strict.handler.gives_up_on(TimeoutError())
+    assert strict.handler.gives_up_on(ValueError())

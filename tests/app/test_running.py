@@ -125,6 +125,11 @@ async def test_a_worker_drained_before_it_starts_does_nothing(app):
         await worker.run()
 
 
+async def test_only_the_main_thread_runs_until_a_signal(app):
+    with pytest.raises(perdure.Misuse, match="only the main thread"):
+        await asyncio.to_thread(asyncio.run, app.run())
+
+
 async def test_the_duties_are_there_to_be_run_by_hand(app):
     async with app:
         names = {duty.name for duty in await app.duties()}

@@ -18,6 +18,7 @@ class Openings:
         self._open_system = open_system
         self._open: dict[tuple[int, asyncio.AbstractEventLoop], asyncio.Task[System]] = {}
         self._inherited: list[asyncio.Task[System]] = []
+        self._left_open: list[asyncio.Task[System]] = []
 
     async def system(self) -> System:
         """The system of this process and loop, opened if it is the first use."""
@@ -35,6 +36,10 @@ class Openings:
             raise
 
     async def _opened(self) -> System:
+        while self._left_open:
+            left = self._left_open.pop()
+            if left.done() and not left.cancelled() and left.exception() is None:
+                await left.result().store.close()
         return await self._open_system()
 
     def _put_aside(self) -> None:
@@ -44,7 +49,7 @@ class Openings:
             if process != here:
                 self._inherited.append(self._open.pop((process, loop)))
             elif loop.is_closed():
-                self._open.pop((process, loop))
+                self._left_open.append(self._open.pop((process, loop)))
 
     async def close(self) -> None:
         """Close what this loop has open; a later use opens it again. What other loops have open is closed by them."""

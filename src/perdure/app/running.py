@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -113,6 +114,8 @@ def _signals_drain(working: Working) -> Iterator[None]:
         log.info("%s: draining; once more ends at once", number.name)
         working.drain()
 
+    if threading.current_thread() is not threading.main_thread():
+        raise Misuse("only the main thread gets signals: there, run the app; elsewhere use `async with app.worker():`")
     for number in SIGNALS:
         loop.add_signal_handler(number, received, number)
     try:

@@ -170,6 +170,10 @@ class Task(Generic[P, R_co]):
     def __repr__(self) -> str:
         return f"<perdure task {self.kind!r}>"
 
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are."""
+        return str(self.function.__qualname__)
+
 
 class AsyncTask(Task[P, R_co]):
     """A task whose handler is a coroutine function."""
@@ -205,6 +209,8 @@ class TaskDecorator:
     @overload
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
     def __call__(self, function: Callable[..., Any], /) -> Task[..., Any]:
+        if isinstance(function, Task):  # The same function may be the handler of several kinds, of several apps.
+            function = function.function
         handler = self._register(function)
         task: Task[..., Any] = AsyncTask(handler, function) if handler.is_async else SyncTask(handler, function)
         self._made(task)
