@@ -168,7 +168,9 @@ class TestApp:
 
         async def opened() -> System:
             if asyncio.get_running_loop() is not loop:
-                raise Misuse("app.sync has no part in a TestApp, whose store belongs to one event loop: await instead")
+                raise Misuse(
+                    "the store of a TestApp belongs to one event loop: await there, or use SyncTestApp for app.sync"
+                )
             return self._system_in_use()
 
         return opened
@@ -208,6 +210,49 @@ class TestApp:
                 break
         whole = [await views.task(organization, each.id) for each in reversed(found)]
         return [Submission(each.id, each.kind, _payload(each), each) for each in whole if each is not None]
+
+
+class SyncTestApp:
+    """The same for tests without `await`: inside the `with` block, `app.sync` works on a store in memory."""
+
+    __test__ = False
+
+    def __init__(self, app: App, *, seed: int = 0) -> None:
+        self.app = app
+        self._testing = TestApp(app, seed=seed)
+        self._portal = app.sync.portal
+
+    def __enter__(self) -> Self:
+        self._portal.close()
+        self._portal.call(self._testing.__aenter__)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._portal.call(self._testing.__aexit__, kind, error, trace)
+        self._portal.close()
+
+    def run_until_idle(self, limit: int = ATTEMPTS_MAX) -> int:
+        """See `TestApp.run_until_idle`."""
+        return self._portal.call(self._testing.run_until_idle, limit)
+
+    def advance(self, seconds: float) -> int:
+        """See `TestApp.advance`."""
+        return self._portal.call(self._testing.advance, seconds)
+
+    def submitted(self, kind: str | None = None, **fields: Any) -> list[Submission]:
+        """See `TestApp.submitted`."""
+        return self._portal.call(_later, self._testing.submitted, kind, **fields)
+
+    def assert_submitted(self, kind: str, *, times: int | None = None, **fields: Any) -> list[Submission]:
+        """See `TestApp.assert_submitted`."""
+        return self._portal.call(_later, self._testing.assert_submitted, kind, times=times, **fields)
+
+
+async def _later(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
+    """Call a plain function where a coroutine is wanted."""
+    return function(*args, **kwargs)
 
 
 _UNTIL_IDLE: dict[str, Any] = {"stop_when_idle": True, "keeper_thread": False, "prefetch": 0, "poll": 0.01}

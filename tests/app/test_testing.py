@@ -1,9 +1,11 @@
 """The testing kit: what users' tests rely on."""
 
+import asyncio
+
 import pytest
 
 import perdure
-from perdure.testing import TestApp
+from perdure.testing import SyncTestApp, TestApp
 
 
 @pytest.fixture
@@ -108,3 +110,26 @@ async def test_work_without_end_is_reported(app):
         await app.submit("again")
         with pytest.raises(perdure.Misuse, match="still not idle"):
             await t.run_until_idle(limit=30)
+
+
+def test_plain_code_is_tested_without_await(app, tmp_path):
+    with SyncTestApp(app) as t:
+        handle = app.sync.submit("charge", order=7)
+        t.assert_submitted("charge", order=7, times=1)
+        assert t.run_until_idle() == 1
+        assert handle.status().state == "retrying"
+        assert t.advance(30) == 1
+        assert handle.result(timeout=0) == "charged 7 at attempt 2"
+        assert [each.id for each in t.submitted()] == [handle.id]
+        with pytest.raises(AssertionError, match="found 0"):
+            t.assert_submitted("echo")
+    assert not (tmp_path / "unused.db").exists()
+    assert app.sync.submit("echo", text="for real").status().state == "queued"
+    app.sync.close()
+
+
+async def test_the_sync_side_of_an_async_test_is_refused(app):
+    async with TestApp(app):
+        with pytest.raises(perdure.Misuse, match="use SyncTestApp"):
+            await asyncio.to_thread(app.sync.submit, "echo", text="x")
+        await asyncio.to_thread(app.sync.close)

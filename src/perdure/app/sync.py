@@ -127,10 +127,10 @@ class SyncApp:
 
     def __init__(self, app: "App") -> None:
         self._app = app
-        self._portal = Portal(app.close)
+        self.portal = Portal(app.close)
 
     def __enter__(self) -> Self:
-        self._portal.call(self._app.system)
+        self.portal.call(self._app.system)
         return self
 
     def __exit__(
@@ -140,7 +140,7 @@ class SyncApp:
 
     def close(self) -> None:
         """Let go of the store and end the background thread; a later use starts again."""
-        self._portal.close()
+        self.portal.close()
 
     @overload
     def submit(
@@ -164,32 +164,32 @@ class SyncApp:
     def submit_many(self, calls: Many, *, connection: Any = None, return_errors: bool = False) -> Any:
         """See `App.submit_many`."""
         if connection is None:
-            answers = self._portal.call(submit_calls, self._app, calls)
+            answers = self.portal.call(submit_calls, self._app, calls)
         else:
-            answers = submit_calls_within(self._app, self._portal.call(self._app.system), calls, connection)
+            answers = submit_calls_within(self._app, self.portal.call(self._app.system), calls, connection)
         if not return_errors:
-            return [SyncHandle(self._portal, handle) for handle in all_or_raise(answers)]
-        return [SyncHandle(self._portal, each) if isinstance(each, Handle) else each for each in answers]
+            return [SyncHandle(self.portal, handle) for handle in all_or_raise(answers)]
+        return [SyncHandle(self.portal, each) if isinstance(each, Handle) else each for each in answers]
 
     def job(self, name: str, *, on_failure: FailurePolicy = "fail", metadata: Any = None) -> SyncJobBuilder:
         """See `App.job`."""
-        return SyncJobBuilder(self._portal, self._app.job(name, on_failure=on_failure, metadata=metadata))
+        return SyncJobBuilder(self.portal, self._app.job(name, on_failure=on_failure, metadata=metadata))
 
     def handle(self, task_id: str, task: Task[..., R] | None = None) -> SyncHandle[R]:
         """See `App.handle`."""
-        return SyncHandle(self._portal, self._app.handle(task_id, task))
+        return SyncHandle(self.portal, self._app.handle(task_id, task))
 
     def job_handle(self, job_id: str) -> SyncJobHandle:
         """See `App.job_handle`."""
-        return SyncJobHandle(self._portal, self._portal.call(self._app.job_handle, job_id))
+        return SyncJobHandle(self.portal, self.portal.call(self._app.job_handle, job_id))
 
     def wait_all(self, handles: Sequence[SyncHandle[Any]], timeout: float | None = None) -> None:
         """See `perdure.wait_all`."""
-        self._portal.call(wait_all, [each.handle for each in handles], timeout)
+        self.portal.call(wait_all, [each.handle for each in handles], timeout)
 
     def wait_any(self, handles: Sequence[SyncHandle[R]], timeout: float | None = None) -> list[SyncHandle[R]]:
         """See `perdure.wait_any`."""
-        ended = {handle.id for handle in self._portal.call(wait_any, [each.handle for each in handles], timeout)}
+        ended = {handle.id for handle in self.portal.call(wait_any, [each.handle for each in handles], timeout)}
         return [each for each in handles if each.id in ended]
 
     def as_completed(self, handles: Sequence[SyncHandle[R]], timeout: float | None = None) -> Iterator[SyncHandle[R]]:
