@@ -10,7 +10,7 @@ from perdure.domain import limits
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, FailurePolicy, Task, Trigger
 from perdure.engine import encoding
-from perdure.engine.kinds import Kind, Kinds, Names, check_capabilities
+from perdure.engine.kinds import Defaults, Kind, Kinds, Names, check_capabilities
 from perdure.engine.names import check_key, check_prose
 from perdure.engine.quantities import check_choice, check_count, check_priority, instant_us, seconds_us
 from perdure.engine.requests import Principal, TaskRequest
@@ -136,13 +136,6 @@ class TaskBuilder:
 
     def _special(self, request: TaskRequest, template: _Template, payload: str, place: Place | None) -> Task:
         defaults = template.kind.defaults
-        delay_us = seconds_us(request.delay, "delay", 0, limits.DELAY_MAX_US)
-        run_at_us = instant_us(request.run_at, "run_at", self._clock.wall_us())
-        if delay_us is not None and run_at_us is not None:
-            raise Invalid("delay and run_at exclude each other: give one of them", field="run_at")
-        ttl_us = seconds_us(request.ttl, "ttl", limits.TTL_MIN_US, limits.TTL_MAX_US) or defaults.ttl_us
-        if ttl_us is not None and delay_us is not None and ttl_us <= delay_us:
-            raise Invalid("ttl must be longer than delay: it runs from the submit and gates the start", field="ttl")
         retry = _merged_retry(request, defaults.retry)
         key = None if request.idempotency_key is None else check_key(request.idempotency_key)
         return Task(
@@ -158,19 +151,7 @@ class TaskBuilder:
             encoding=_JSON,
             principal=self._by.name,
             initiator=self._initiator,
-            delay_us=delay_us,
-            run_at_us=run_at_us,
-            ttl_us=ttl_us,
-            execution_limit_us=seconds_us(
-                request.execution_limit,
-                "execution_limit",
-                limits.EXECUTION_LIMIT_MIN_US,
-                limits.EXECUTION_LIMIT_MAX_US,
-            )
-            or defaults.execution_limit_us,
-            timeout_us=seconds_us(request.timeout, "timeout", limits.TIMEOUT_MIN_US, limits.TIMEOUT_MAX_US)
-            or defaults.timeout_us,
-            lease_us=seconds_us(request.lease, "lease", limits.LEASE_MIN_US, limits.LEASE_MAX_US) or defaults.lease_us,
+            **_times(request, defaults, self._clock)._asdict(),
             max_attempts=retry.max_attempts,
             max_losses=defaults.max_losses
             if request.max_losses is None
@@ -186,6 +167,38 @@ class TaskBuilder:
             retry=_retry_text(retry),
             options=_options_text(_options(request, defaults.redact, place)),
         )
+
+
+class _Times(NamedTuple):
+    delay_us: int | None
+    run_at_us: int | None
+    ttl_us: int | None
+    execution_limit_us: int
+    timeout_us: int | None
+    lease_us: int
+
+
+def _times(request: TaskRequest, defaults: Defaults, clock: Clock) -> _Times:
+    delay_us = seconds_us(request.delay, "delay", 0, limits.DELAY_MAX_US)
+    run_at_us = instant_us(request.run_at, "run_at", clock.wall_us())
+    if delay_us is not None and run_at_us is not None:
+        raise Invalid("delay and run_at exclude each other: give one of them", field="run_at")
+    ttl_us = seconds_us(request.ttl, "ttl", limits.TTL_MIN_US, limits.TTL_MAX_US) or defaults.ttl_us
+    if ttl_us is not None and delay_us is not None and ttl_us <= delay_us:
+        raise Invalid("ttl must be longer than delay: it runs from the submit and gates the start", field="ttl")
+    execution_limit_us = seconds_us(
+        request.execution_limit, "execution_limit", limits.EXECUTION_LIMIT_MIN_US, limits.EXECUTION_LIMIT_MAX_US
+    )
+    timeout_us = seconds_us(request.timeout, "timeout", limits.TIMEOUT_MIN_US, limits.TIMEOUT_MAX_US)
+    lease_us = seconds_us(request.lease, "lease", limits.LEASE_MIN_US, limits.LEASE_MAX_US)
+    return _Times(
+        delay_us,
+        run_at_us,
+        ttl_us,
+        execution_limit_us or defaults.execution_limit_us,
+        timeout_us or defaults.timeout_us,
+        lease_us or defaults.lease_us,
+    )
 
 
 def _asks_for_nothing_special(request: TaskRequest) -> bool:

@@ -49,6 +49,7 @@ class WaitEnded:
         self._views = views
         self._subscribe = subscribe
         self._waiters: dict[str, set[_Waiter]] = {}
+        self._subscription: Subscription | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     async def __call__(
@@ -69,6 +70,7 @@ class WaitEnded:
             await self._ask(organization, [waiter])
             if not waiter.satisfied:
                 await self._verify(organization, [waiter])
+                self._begin_to_watch()
                 async with asyncio.timeout(timeout):
                     await waiter.done
         except TimeoutError:
@@ -81,26 +83,36 @@ class WaitEnded:
     async def close(self) -> None:
         """End the watcher; whoever still waits is told."""
         self._fail_all(Misuse("it was closed while somebody waited for tasks to end"))
-        watcher, self._watcher = self._watcher, None
+        watcher = self._watcher
+        self._stop_watching()
         if watcher is not None:
-            watcher.cancel()
             await asyncio.wait([watcher])
 
     def _join(self, organization: str, waiter: _Waiter) -> None:
         """Be told of every end from now on. To be called before asking, so that no end falls between."""
         self._waiters.setdefault(organization, set()).add(waiter)
-        if self._watcher is None or self._watcher.done():
-            subscription = self._subscribe(Topic.ENDED)
-            self._watcher = asyncio.create_task(self._watch(subscription), name="perdure-wait-ended")
+        if self._subscription is None:
+            self._subscription = self._subscribe(Topic.ENDED)
 
     def _leave(self, organization: str, waiter: _Waiter) -> None:
         waiters = self._waiters.get(organization, set())
         waiters.discard(waiter)
         if not waiters:
             self._waiters.pop(organization, None)
-        if not self._waiters and self._watcher is not None:
+        if not self._waiters:
+            self._stop_watching()
+
+    def _begin_to_watch(self) -> None:
+        if self._subscription is not None and (self._watcher is None or self._watcher.done()):
+            self._watcher = asyncio.create_task(self._watch(self._subscription), name="perdure-wait-ended")
+
+    def _stop_watching(self) -> None:
+        if self._watcher is not None:
             self._watcher.cancel()
             self._watcher = None
+        if self._subscription is not None:
+            self._subscription.close()
+            self._subscription = None
 
     async def _watch(self, subscription: Subscription) -> None:
         clock = asyncio.get_running_loop()
@@ -118,8 +130,6 @@ class WaitEnded:
                 await asyncio.sleep(min(REST_MAX_SECONDS, (clock.time() - started) * REST_FACTOR))
         except Exception as error:
             self._fail_all(error)
-        finally:
-            subscription.close()
 
     async def _look(self, organization: str) -> None:
         waiters = [waiter for waiter in self._waiters.get(organization, ()) if not waiter.done.done()]

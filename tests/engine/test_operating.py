@@ -1,0 +1,193 @@
+"""What operators do: cancel, redrive, discard and purge; queues; workers."""
+
+import msgspec
+import pytest
+
+from engine.making import DONE, KIND, ME, Bench
+from perdure.domain import limits
+from perdure.domain.outcome import Failed, Failure
+from perdure.domain.states import TaskState
+from perdure.engine.requests import JobRequest, JobTaskRequest, Principal
+from perdure.errors import Conflict, Invalid, Malformed, NotFound, Overloaded
+from perdure.store.ledger import CancelAnswer, WorkerInfo, WorkerOrder
+from perdure.store.wakeups import Topic
+
+UNKNOWN = "0198c5a4-7f3e-7abc-8def-0123456789ab"
+FATAL = Failed(Failure("ValueError", "fatal"), permanent=True)
+OTHERS = Principal("them", "other")
+
+
+async def dead_letter(bench: Bench) -> str:
+    await bench.worker()
+    task_id = await bench.submit(payload={"x": 1})
+    assert (await bench.settle(await bench.lease(), FATAL)).state == TaskState.DEAD_LETTERED
+    return task_id
+
+
+async def test_cancels_are_answered_one_by_one(bench: Bench) -> None:
+    await bench.worker()
+    held, waiting = await bench.submit(priority=9), await bench.submit()
+    await bench.lease()
+    answers = await bench.engine.cancel([held, waiting, UNKNOWN], ME, text="enough", note="for me")
+    assert [each.answer for each in answers] == [
+        CancelAnswer.CANCELLING,
+        CancelAnswer.CANCELLED,
+        CancelAnswer.NOT_FOUND,
+    ]
+    view = await bench.view(held)
+    assert view.cancel is not None
+    assert (view.cancel.actor, view.cancel.text, view.cancel.note) == ("me", "enough", "for me")
+
+
+async def test_nobody_cancels_another_organizations_task(bench: Bench) -> None:
+    task_id = await bench.submit()
+    (answer,) = await bench.engine.cancel([task_id], OTHERS)
+    assert answer.answer is CancelAnswer.NOT_FOUND
+    assert (await bench.view(task_id)).state == TaskState.QUEUED
+
+
+async def test_bad_ids_and_long_texts_cancel_nothing(bench: Bench) -> None:
+    task_id = await bench.submit()
+    with pytest.raises(Malformed):
+        await bench.engine.cancel([task_id, "nonsense"], ME)
+    with pytest.raises(Invalid, match="text"):
+        await bench.engine.cancel([task_id], ME, text="x" * (limits.REASON_TEXT_MAX_CHARS + 1))
+    with pytest.raises(Invalid, match="note"):
+        await bench.engine.cancel([task_id], ME, note="nul \x00")
+    assert await bench.engine.cancel([], ME) == []
+    assert (await bench.view(task_id)).state == TaskState.QUEUED
+
+
+async def test_a_jobs_cancel_reaches_its_tasks_by_the_duty(bench: Bench) -> None:
+    tasks = [JobTaskRequest(kind=KIND, name=f"t{n}") for n in range(5)]
+    job = await bench.engine.submit_job(JobRequest(name="j", tasks=tasks), ME)
+    assert await bench.engine.cancel_job(job.id, ME, "enough")
+    async with bench.engine.duty_runner():
+        ended = await bench.engine.wait_ended(ME.organization, list(job.task_ids.values()), 10.0)
+    assert {each.state for each in ended} == {TaskState.CANCELLED}
+    assert not await bench.engine.cancel_job(job.id, ME)
+    with pytest.raises(NotFound):
+        await bench.engine.cancel_job(job.id, OTHERS)
+    with pytest.raises(Malformed, match="job"):
+        await bench.engine.cancel_job("nonsense", ME)
+
+
+async def test_a_redriven_dead_letter_runs_again_under_its_id(bench: Bench) -> None:
+    task_id = await dead_letter(bench)
+    assert await bench.engine.redrive([task_id], ME, payload={"x": 2}) == [task_id]
+    lease = await bench.lease()
+    assert (lease.hold.task_id, lease.generation, lease.attempt) == (task_id, 2, 1)
+    assert msgspec.json.decode(lease.payload.data) == {"x": 2}
+    await bench.settle(lease, DONE)
+    assert (await bench.view(task_id)).state == TaskState.SUCCEEDED
+
+
+async def test_what_cannot_be_redriven_says_why(bench: Bench) -> None:
+    task_id = await bench.submit()
+    waiting, unknown = await bench.engine.redrive([task_id, UNKNOWN], ME)
+    assert isinstance(waiting, Conflict)
+    assert isinstance(unknown, NotFound)
+    with pytest.raises(Invalid):
+        await bench.engine.redrive([task_id], ME, payload={"x": float("nan")})
+
+
+async def test_dead_letters_are_discarded_and_purged(bench: Bench) -> None:
+    task_id, waiting = await dead_letter(bench), await bench.submit()
+    assert await bench.engine.discard([task_id, waiting], ME) == [True, False]
+    assert (await bench.view(task_id)).discarded
+    assert await bench.engine.purge([task_id, waiting], OTHERS) == [False, False]
+    assert await bench.engine.purge([task_id, waiting], ME) == [True, False]
+    assert await bench.engine.views.task(ME.organization, task_id) is None
+
+
+async def test_a_paused_queue_gives_nothing_until_it_is_resumed(bench: Bench) -> None:
+    await bench.worker()
+    await bench.submit()
+    hints = bench.engine.subscribe()
+    await bench.engine.pause_queue("default", ME)
+    assert await bench.engine.claim("w", 1) == []
+    await hints.wait(0)
+    await bench.engine.resume_queue("default", ME)
+    assert Topic.READY in await hints.wait(0)
+    assert len(await bench.engine.claim("w", 1)) == 1
+    hints.close()
+
+
+async def test_pausing_keeps_the_rest_of_the_policy(bench: Bench) -> None:
+    await bench.engine.configure_queue("default", ME, dead_letters=False, depth=2)
+    await bench.engine.pause_queue("default", ME)
+    await bench.engine.pause_queue("default", ME)
+    stored = await bench.store.definitions.get(ME.organization, "queue", "default")
+    assert stored is not None
+    assert msgspec.json.decode(stored.document) == {"dead_letters": False, "depth": 2, "paused": True}
+    assert stored.version == 2
+
+
+async def test_a_queues_depth_refuses_what_is_too_much(bench: Bench) -> None:
+    await bench.engine.configure_queue("default", ME, depth=2)
+    await bench.submit()
+    await bench.submit(delay=1000.0)
+    assert isinstance(await bench.refusal(), Overloaded)
+    await bench.engine.configure_queue("default", ME, unlimited=True)
+    await bench.submit()
+
+
+async def test_a_queue_without_dead_letters_fails_its_tasks(bench: Bench) -> None:
+    await bench.engine.configure_queue("default", ME, dead_letters=False)
+    await bench.worker()
+    task_id = await bench.submit()
+    await bench.settle(await bench.lease(), FATAL)
+    assert (await bench.view(task_id)).state == TaskState.FAILED
+
+
+async def test_purging_a_queue_cancels_all_that_waits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SWEEP_MAX_TASKS", 10)
+    ids = [await bench.submit(payload=n) for n in range(35)]
+    assert await bench.engine.purge_queue("default", ME) == 35
+    assert (await bench.view(ids[0])).reason == "purged"
+    assert await bench.engine.purge_queue("default", ME) == 0
+
+
+@pytest.mark.parametrize("queue", ["", "no good", "q" * 101])
+async def test_a_bad_queue_name_is_refused(bench: Bench, queue: str) -> None:
+    with pytest.raises(Invalid, match="queue"):
+        await bench.engine.pause_queue(queue, ME)
+    with pytest.raises(Invalid, match="queue"):
+        await bench.engine.purge_queue(queue, ME)
+
+
+async def test_orders_reach_a_worker_at_its_next_sign(bench: Bench) -> None:
+    await bench.worker()
+    await bench.engine.order_worker("w", WorkerOrder.DRAIN, ME)
+    assert await bench.engine.heartbeat("w", 10) is WorkerOrder.DRAIN
+    await bench.engine.order_worker("w", WorkerOrder.WORK, ME)
+    assert await bench.engine.heartbeat("w", 10) is WorkerOrder.WORK
+    with pytest.raises(NotFound):
+        await bench.engine.order_worker("nobody", WorkerOrder.PAUSE, ME)
+    with pytest.raises(Invalid):
+        await bench.engine.order_worker("w", "dance", ME)  # type: ignore[arg-type]
+    assert await bench.engine.heartbeat("stranger", 1) is WorkerOrder.REVOKE
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": ""}, "worker.name"),
+        ({"host": "x" * 201}, "worker.host"),
+        ({"kinds": ("no good",)}, "worker.kinds"),
+        ({"queues": ("",)}, "worker.queues"),
+        ({"capacity": -1}, "worker.capacity"),
+    ],
+)
+async def test_a_worker_that_says_nonsense_is_refused(bench: Bench, change: dict[str, object], field: str) -> None:
+    good = WorkerInfo("w", "w", "host", 1, "0.1", "build", (KIND,), ("default",), (), (), 1)
+    with pytest.raises(Invalid) as refusal:
+        await bench.engine.register(good._replace(**change))
+    assert refusal.value.fields["field"] == field
+
+
+async def test_a_worker_that_leaves_is_no_longer_active(bench: Bench) -> None:
+    await bench.worker()
+    await bench.engine.leave("w")
+    (view,) = await bench.engine.views.workers(ME.organization, None)
+    assert view.left_us is not None
