@@ -17,6 +17,17 @@ from worker.scripted_source import ScriptedSource
 StartWorker = Callable[..., Worker]
 
 
+async def warm_up(source: ScriptedSource, registry: Registry) -> None:
+    """Let a worker see one short handler, after which it may fetch ahead."""
+
+    async def short() -> None:
+        return None
+
+    if "warm-up" not in registry:
+        registry.add("warm-up", short)
+    await source.ended(source.offer("warm-up"))
+
+
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> dict[str, Any]:
     """Every test here runs in virtual time."""
     return {"virtual": VirtualLoop}

@@ -6,18 +6,41 @@ import pytest
 
 from perdure.domain.outcome import HandedBack
 from perdure.worker.registry import Registry
-from worker.conftest import StartWorker
+from worker.conftest import StartWorker, warm_up
 from worker.scripted_source import ScriptedSource
 from worker.test_leases import nap, now
 
 
-async def test_the_first_claim_asks_for_the_slots_and_the_prefetch(
+async def test_a_worker_asks_for_its_slots_and_ahead_once_it_knows_that_handlers_are_short(
     source: ScriptedSource, registry: Registry, start_worker: StartWorker
 ) -> None:
     registry.add("nap", nap)
     start_worker(concurrency=4, prefetch=2)
+    await warm_up(source, registry)
+    source.offer("nap", {"seconds": 5.0})
     await asyncio.sleep(0.1)
-    assert [asked for _, asked, _ in source.claims] == [6]
+    assert [asked for _, asked, _ in source.claims] == [4, 6]
+    await asyncio.sleep(10)
+    for _ in range(20):
+        source.offer("nap", {"seconds": 20.0})
+    await asyncio.sleep(50)
+    source.claims.clear()
+    await asyncio.sleep(50)
+    assert all(asked <= 4 for _, asked, _ in source.claims)
+
+
+async def test_what_waits_too_long_behind_long_handlers_is_handed_back(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    worker = start_worker(concurrency=2, prefetch=2)
+    await warm_up(source, registry)
+    leases = [source.offer("nap", {"seconds": 100.0}) for _ in range(4)]
+    await asyncio.sleep(1)
+    assert worker.held == 4
+    await asyncio.sleep(4.5)
+    assert worker.held == 2
+    assert [source.outcomes.get(each.hold.task_id) for each in leases] == [None, None, HandedBack(), HandedBack()]
 
 
 async def test_no_more_handlers_run_at_once_than_there_are_slots(
@@ -97,10 +120,11 @@ async def test_outcomes_of_one_turn_travel_together(
         return None
 
     registry.add("noop", noop)
-    leases = [source.offer("noop") for _ in range(8)]
     start_worker(concurrency=4, prefetch=4)
+    await warm_up(source, registry)
+    leases = [source.offer("noop") for _ in range(8)]
     await source.ended(leases[-1])
-    assert [len(each) for each in source.settles] == [8]
+    assert [len(each) for each in source.settles] == [1, 8]
 
 
 async def test_more_slots_can_be_had_while_it_runs_and_fewer(

@@ -7,7 +7,7 @@ import pytest
 from perdure.domain.outcome import HandedBack, Succeeded
 from perdure.store.ledger import WorkerOrder
 from perdure.worker.registry import Registry
-from worker.conftest import StartWorker
+from worker.conftest import StartWorker, warm_up
 from worker.scripted_source import ScriptedSource
 from worker.test_leases import nap, now
 from worker.test_stopping import Ears
@@ -34,8 +34,9 @@ async def test_what_waits_goes_back_at_once_and_what_runs_gets_its_grace(
 ) -> None:
     ears = Ears()
     registry.add("slow", ears)
-    running, waiting = source.offer("slow"), source.offer("slow")
     worker = start_worker(concurrency=1, prefetch=1, grace=30.0)
+    await warm_up(source, registry)
+    running, waiting = source.offer("slow"), source.offer("slow")
     await ears.running.wait()
     began = now()
     worker.drain()

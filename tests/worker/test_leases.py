@@ -9,7 +9,7 @@ from perdure.domain.outcome import Succeeded
 from perdure.store.ledger import WorkerOrder
 from perdure.worker.context import Context
 from perdure.worker.registry import Registry
-from worker.conftest import StartWorker
+from worker.conftest import StartWorker, warm_up
 from worker.scripted_source import ScriptedSource
 from worker.test_stopping import Ears
 
@@ -43,12 +43,13 @@ async def test_a_handler_that_runs_is_soon_reported_as_started_and_one_that_wait
     source: ScriptedSource, registry: Registry, start_worker: StartWorker
 ) -> None:
     registry.add("nap", nap)
+    start_worker(concurrency=1, prefetch=1)
+    await warm_up(source, registry)
     for _ in range(2):
         source.offer("nap", {"seconds": 100.0})
-    start_worker(concurrency=1, prefetch=1)
     await asyncio.sleep(0.6)
     assert [each.started for each in source.renewals[0]] == [True, False]
-    await asyncio.sleep(5)
+    await asyncio.sleep(4)
     assert len(source.renewals) == 1
 
 

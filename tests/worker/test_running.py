@@ -23,7 +23,7 @@ from perdure.store.ledger import ParentResult
 from perdure.worker.context import Context, SyncContext
 from perdure.worker.registry import Registry
 from perdure.worker.verdicts import Cancel, Fail, Partly, RetryAfter, Snooze
-from worker.conftest import StartWorker
+from worker.conftest import StartWorker, warm_up
 from worker.scripted_source import ScriptedSource
 
 
@@ -226,12 +226,13 @@ async def test_a_ttl_that_passed_while_it_waited_here_keeps_the_handler_from_sta
 
     async def slow(number: int) -> None:
         calls.append(number)
-        await asyncio.sleep(10)
+        await asyncio.sleep(4)
 
     registry.add("slow", slow)
-    first = source.offer("slow", {"number": 1})
-    second = source.offer("slow", {"number": 2}, start_within_us=5_000_000)
     start_worker(concurrency=1, prefetch=1)
+    await warm_up(source, registry)
+    first = source.offer("slow", {"number": 1})
+    second = source.offer("slow", {"number": 2}, start_within_us=3_000_000)
     await source.ended(first)
     assert await source.ended(second) == NotStarted()
     assert calls == [1]

@@ -11,7 +11,7 @@ from perdure.domain.task import Body
 from perdure.store.wakeups import Topic
 from perdure.worker.context import Context, SyncContext
 from perdure.worker.registry import Registry
-from worker.conftest import StartWorker
+from worker.conftest import StartWorker, warm_up
 from worker.scripted_source import ScriptedSource
 
 
@@ -131,9 +131,10 @@ async def test_a_cancel_while_it_waits_for_its_turn_ends_it_unstarted(
 ) -> None:
     ears = Ears()
     registry.add("slow", ears)
+    start_worker(concurrency=1, prefetch=1)
+    await warm_up(source, registry)
     source.offer("slow")
     second = source.offer("slow")
-    start_worker(concurrency=1, prefetch=1)
     await ears.running.wait()
     source.cancels[second.hold.attempt_id] = 30 * SECOND_US
     assert await source.ended(second) == Stopped(killed=False)

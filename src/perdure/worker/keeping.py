@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from perdure.worker.lease_keeper import LeaseKeeper
 
@@ -42,3 +44,16 @@ class Keeping:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+
+def poster(loop: asyncio.AbstractEventLoop) -> Callable[..., None]:
+    """Calls functions on `loop` from any thread; after its end it calls nothing."""
+
+    def post(function: Callable[..., object], *arguments: Any) -> None:
+        try:
+            loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            if not loop.is_closed():
+                raise
+
+    return post

@@ -90,7 +90,6 @@ class Lanes:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             logger.error("a lane broke; please report it", exc_info=task.exception())
-            self._free()
 
     def _free(self) -> None:
         self.active -= 1
@@ -149,6 +148,7 @@ class Lanes:
 
     async def close(self) -> None:
         """Cancel what still runs, without outcomes, and give it one turn of the loop to notice."""
+        self.waiting.clear()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:

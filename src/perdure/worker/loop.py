@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -17,9 +16,10 @@ from perdure.worker.backoff import Backoff
 from perdure.worker.drain import drain, hand_back_waiting
 from perdure.worker.executor import Executor
 from perdure.worker.held import HeldAttempt, StopReason
-from perdure.worker.keeping import Keeping
+from perdure.worker.keeping import Keeping, poster
 from perdure.worker.lanes import Lanes
 from perdure.worker.lease_keeper import LeaseKeeper
+from perdure.worker.prefetch import WAIT_MAX_US, Prefetch
 from perdure.worker.registry import Registry
 from perdure.worker.reporting import Reporter
 from perdure.worker.settling import SettleBuffer
@@ -80,6 +80,8 @@ class Worker:
         self._wake = asyncio.Event()
         self._main: asyncio.Task[Any] | None = None
         self._lanes: Lanes | None = None
+        self._prefetch = Prefetch(self.settings)
+        self._waiting_check: asyncio.TimerHandle | None = None
         self._reporter: Reporter
         self._buffer: SettleBuffer
         self._keeper: LeaseKeeper
@@ -178,7 +180,7 @@ class Worker:
             settings=settings,
             clock=clock,
             chance=self._chance,
-            post=_poster(loop),
+            post=poster(loop),
             stop=lanes.stop,
             ordered=self._ordered,
         )
@@ -191,6 +193,8 @@ class Worker:
     async def _take_apart(self, keeping: Keeping, tasks: list[asyncio.Task[None]]) -> None:
         for task in tasks:
             task.cancel()
+        if self._waiting_check is not None:
+            self._waiting_check.cancel()
         self._reporter.close()
         if self._lanes is not None:
             await self._lanes.close()
@@ -241,7 +245,7 @@ class Worker:
                 backoff.reset()
             except Unavailable:
                 await self._rest_whatever(backoff.next_seconds())
-            except PerdureError:
+            except Exception:
                 logger.exception("claiming failed; it is tried again")
                 await self._rest_whatever(backoff.next_seconds())
 
@@ -251,9 +255,9 @@ class Worker:
             return 0
         lanes = self._lanes
         assert lanes is not None
-        prefetch = self.settings.prefetch_for(self.concurrency)
+        prefetch = self._prefetch.allowed(self.concurrency)
         busy, waiting = lanes.active, len(lanes.waiting)
-        if busy >= self.concurrency and waiting * 2 > prefetch:
+        if busy >= self.concurrency and waiting * 2 >= prefetch:
             return 0
         room = min(self.concurrency + prefetch - busy - waiting, self._capacity() - len(self._held), CLAIM_MAX_TASKS)
         if self.settings.max_tasks is not None:
@@ -288,16 +292,33 @@ class Worker:
                 self._held[lease.hold.attempt_id] = held
                 fresh.append(held)
         self._claimed += len(fresh)
-        lanes = self._lanes
-        assert lanes is not None
         if fresh:
+            assert self._lanes is not None
             self._keeper.look_soon(sent_us, min(held.lease_us for held in fresh))
-            lanes.admit(fresh)
-            if self._ending is not None and self._ending is not Ending.RECYCLED:
-                hand_back_waiting(lanes)
+            self._lanes.admit(fresh)
+            if self._ending not in (None, Ending.RECYCLED):
+                hand_back_waiting(self._lanes)
+            self._watch_waiting()
         if unknown:
             logger.error("leases of kinds without a handler are handed back: %s", {each.kind for each in unknown})
             await self._source.settle([(each.hold, HandedBack()) for each in unknown])
+
+    def _watch_waiting(self) -> None:
+        """Look again when what waits for a slot will have waited too long."""
+        assert self._lanes is not None
+        if self._waiting_check is None and self._lanes.waiting:
+            since_us = self._lanes.waiting[0].answered_us
+            delay_us = since_us + WAIT_MAX_US - self._clock.monotonic_us()
+            self._waiting_check = asyncio.get_running_loop().call_later(delay_us / SECOND_US, self._hand_back_stale)
+
+    def _hand_back_stale(self) -> None:
+        self._waiting_check = None
+        assert self._lanes is not None
+        stale_us = self._clock.monotonic_us() - WAIT_MAX_US
+        for held in [each for each in self._lanes.waiting if each.answered_us <= stale_us]:
+            self._lanes.stop(held, StopReason.DRAIN)
+            self._prefetch.misjudged()
+        self._watch_waiting()
 
     async def _rest(self, seconds: float | None) -> None:
         """Wait until something may have changed, at most `seconds`."""
@@ -337,6 +358,8 @@ class Worker:
     # What the others tell it, on its loop
 
     def _finished(self, held: HeldAttempt, outcome: Outcome | None) -> None:
+        if held.started_us is not None:
+            self._prefetch.note(self._clock.monotonic_us() - held.started_us)
         if outcome is None:
             self._reporter.forget(held)
             self._held.pop(held.hold.attempt_id, None)
@@ -362,16 +385,3 @@ class Worker:
             assert self._lanes is not None
             for held in list(self._held.values()):
                 self._lanes.stop(held, StopReason.REVOKED)
-
-
-def _poster(loop: asyncio.AbstractEventLoop) -> Callable[..., None]:
-    """Calls functions on `loop` from any thread; after its end it calls nothing."""
-
-    def post(function: Callable[..., object], *arguments: Any) -> None:
-        try:
-            loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:
-            if not loop.is_closed():
-                raise
-
-    return post

@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from perdure.ambient import Clock
 from perdure.domain.attempt import Part, Progress, Report
-from perdure.domain.limits import SECOND_US
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import Reported
 from perdure.worker.held import HeldAttempt, StopReason
@@ -48,10 +47,12 @@ class Reporter:
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def idle(self) -> bool:
-        """Nothing is waiting to be sent and nothing is on its way."""
-        return not self._due and not self._sendings and self._task is None
+    def owes(self, attempts: Iterable[HeldAttempt]) -> bool:
+        """Whether something that one of these attempts told is not sent yet, or still on its way."""
+        if not self._due and not self._sendings:
+            return False
+        unsent = {each.held.hold.attempt_id for each in self._sendings} | self._due.keys()
+        return any(each.hold.attempt_id in unsent for each in attempts)
 
     def note_progress(self, held: HeldAttempt, progress: Progress) -> None:
         """Replace the attempt's counters. Never waits; callable from any thread."""
@@ -214,13 +215,3 @@ def lease_lost(held: HeldAttempt) -> LeaseLost:
         task_id=held.hold.task_id,
         attempt_id=held.hold.attempt_id,
     )
-
-
-def seconds(duration_us: int) -> float:
-    """Microseconds as the seconds of the public interface."""
-    return duration_us / SECOND_US
-
-
-def public_fields(held: HeldAttempt) -> dict[str, Any]:
-    """What a log line about an attempt carries."""
-    return {"task_id": held.hold.task_id, "kind": held.lease.kind, "attempt": held.lease.attempt}

@@ -70,7 +70,7 @@ class SettleBuffer:
         return True
 
     async def _deliver(self, batch: list[tuple[HeldAttempt, Outcome]]) -> None:
-        if not self._reporter.idle:
+        if self._reporter.owes(held for held, _ in batch):
             await self._reporter.flush()
         self._backoff.reset()
         while batch:

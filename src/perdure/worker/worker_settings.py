@@ -17,8 +17,9 @@ class WorkerSettings:
     concurrency: int = 20
     """How many handlers run at once."""
     prefetch: int | None = None
-    """How many more leases wait their turn here, so that a freed slot need not wait for a claim; `None`: the smaller
-    of `concurrency` and 10. Set 0 for long tasks: what waits here runs nowhere else.
+    """How many more leases may wait their turn here, so that a freed slot need not wait for a claim; `None`: the
+    smaller of `concurrency` and 10. It is used only while handlers take less than a second on the average, and what
+    waits for 5 seconds goes back, because what waits here runs nowhere else.
     """
     queues: tuple[str, ...] | None = None
     """Which lines of work; `None`: `default` and the default queues of the registered kinds."""
