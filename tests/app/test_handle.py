@@ -40,6 +40,21 @@ async def test_a_result_has_the_type_that_the_handler_declares(app):
         assert await (await app.submit(area, line=drawn)).result(10) == Area(lines=1)
 
 
+async def test_verdicts_are_no_part_of_a_results_type(app):
+    @dataclass
+    class Point:
+        x: int
+
+    @app.task("patient")
+    async def patient(*, ctx: perdure.Context) -> Point | perdure.Snooze | perdure.Cancel:
+        seen = ctx.checkpointed
+        await ctx.checkpoint(1)
+        return Point(1) if seen else perdure.Snooze(0)
+
+    async with app, app.worker():
+        assert await (await app.submit(patient)).result(10) == Point(1)
+
+
 async def test_a_failure_tells_state_reason_and_error(app):
     async with app, app.worker():
         handle = await app.submit("fail", text="no way")

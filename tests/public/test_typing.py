@@ -27,7 +27,13 @@ def count(text: str) -> int:
     return len(text)
 
 
+@app.task("poll")
+async def poll() -> int | perdure.Snooze:
+    return perdure.Snooze(5)
+
+
 async def main() -> None:
+    reveal_type(await (await app.submit(poll)).result())
     reveal_type(await app.submit(render, month="2026-11"))
     reveal_type(await (await app.submit(render, month="2026-11")).result())
     reveal_type(await app.submit(count.call("x"), idempotency_key="k"))
@@ -42,6 +48,7 @@ async def main() -> None:
     reveal_type(app.handle("some-id", count))
 """
 REVEALED = [
+    "int",
     "Handle[program.Report]",
     "program.Report",
     "Handle[int]",

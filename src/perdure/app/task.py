@@ -13,6 +13,7 @@ from perdure.domain.task import OnLoss
 from perdure.engine.requests import TaskRequest
 from perdure.errors import Invalid, Misuse
 from perdure.worker.handler import Handler
+from perdure.worker.verdicts import Verdict
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -194,7 +195,10 @@ class SyncTask(Task[P, R_co]):
 
 
 class TaskDecorator:
-    """What `app.task(kind, ...)` gives: it makes a task of a function."""
+    """What `app.task(kind, ...)` gives: it makes a task of a function.
+
+    The task's result type is what the function returns, verdicts left out: nobody who waits for a result gets one.
+    """
 
     def __init__(
         self, register: Callable[[Callable[..., Any]], Handler], made: Callable[[Task[..., Any]], None]
@@ -204,10 +208,10 @@ class TaskDecorator:
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
+        self, function: Callable[P, Coroutine[Any, Any, R | Verdict]], /
     ) -> AsyncTask[P, R]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+    def __call__(self, function: Callable[P, R | Verdict], /) -> SyncTask[P, R]: ...
     def __call__(self, function: Callable[..., Any], /) -> Task[..., Any]:
         if isinstance(function, Task):  # The same function may be the handler of several kinds, of several apps.
             function = function.function

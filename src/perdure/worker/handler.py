@@ -13,7 +13,7 @@ from perdure.engine.requests import KindDefinition
 from perdure.errors import Misuse
 from perdure.worker.context import Context, SyncContext
 from perdure.worker.payload import BadPayload, PayloadCodec, hints_of
-from perdure.worker.results import decode_result
+from perdure.worker.results import decode_result, value_type
 
 Isolation = Literal["async", "thread"]
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -81,7 +81,7 @@ class Handler:
         self.give_up_on = _error_types(kind, "give_up_on", give_up_on)
         self.upcasters: dict[str, Upcaster] = dict(upcasters or {})
         hints = hints_of(kind, _annotated(function))
-        self.result_type: Any = hints.get("return", Any)
+        self.result_type: Any = value_type(hints.get("return", Any))
         parameters = _parameters(kind, function)
         self.context_name = _context_name(kind, parameters, hints, self.is_async)
         data = [each for each in parameters if each.name != self.context_name]

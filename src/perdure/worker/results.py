@@ -1,5 +1,7 @@
 """Results on their way out of a handler and back to whoever waits for them."""
 
+import types
+import typing
 from typing import Any
 
 import msgspec
@@ -9,6 +11,7 @@ from perdure.domain.task import Body
 from perdure.engine import encoding
 from perdure.errors import Refused
 from perdure.worker.payload import decode_foreign
+from perdure.worker.verdicts import Verdict
 
 NULL = Body(b"null")
 
@@ -41,3 +44,15 @@ def decode_result(body: Body, wanted: Any = Any) -> Any:
         return msgspec.json.decode(body.data, type=wanted, dec_hook=decode_foreign)
     except (msgspec.ValidationError, TypeError):
         return msgspec.json.decode(body.data)
+
+
+def value_type(hint: Any) -> Any:
+    """The type of the values that a handler with this return annotation may return: verdicts left out."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return Any if _is_verdict(hint) else hint
+    values = tuple(each for each in typing.get_args(hint) if not _is_verdict(each))
+    return typing.Union[values] if values else Any  # noqa: UP007
+
+
+def _is_verdict(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Verdict)
