@@ -29,6 +29,9 @@ def start(script: str, *arguments: object) -> "subprocess.Popen[str]":
 
 def finish(process: "subprocess.Popen[str]") -> str:
     """What the script printed. It must have ended well."""
-    output, errors = process.communicate(timeout=90)
+    try:
+        output, errors = process.communicate(timeout=90)
+    finally:
+        process.kill()
     assert process.returncode == 0, errors
     return output

@@ -157,7 +157,10 @@ async def main():
         await asyncio.sleep(0.002)
         child = os.fork()
         if child == 0:
-            return store, number
+            # The parent's loop is not ours: its wake-ups would be stolen from the parent.
+            asyncio.events._set_running_loop(None)
+            asyncio.run(after(store, number))
+            os._exit(0)
         children.append(child)
         await writing
         await asyncio.gather(*reading)
@@ -166,18 +169,12 @@ async def main():
         assert os.waitstatus_to_exitcode(status) == 0, status
     print(len(await read_notes(store)))
     await store.close()
-    return None, None
 
 async def after(store, number):
     await write(store, f"child-{number}", 50)
     await store.close()
 
-loop = asyncio.new_event_loop()
-store, number = loop.run_until_complete(main())
-if store is not None:
-    asyncio.events._set_running_loop(None)
-    asyncio.run(after(store, number))
-    os._exit(0)
+asyncio.run(main())
 """
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.sqlite.fixed_clock import FixedClock
 from backends.sqlite.notes import ADDING, make_table, read_notes
 from perdure.errors import (
     Misuse,
@@ -20,6 +21,7 @@ from perdure.errors import (
     StoreUnusable,
     UnsafeStore,
 )
+from perdure.store.sqlite.identity import LOOK_EVERY_US
 from perdure.store.sqlite.opening import check_filesystem, check_version, filesystem
 from perdure.store.sqlite.store import SqliteStore
 
@@ -216,3 +218,36 @@ async def test_a_read_only_mount_is_told(tmp_path: Path):
             await SqliteStore.open(str(folder / "perdure.db"))
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+async def test_a_file_that_is_removed_or_replaced_while_open_gets_no_more_acknowledged_work(
+    tmp_path: Path, replaced: bool
+):
+    clock = FixedClock()
+    path = tmp_path / "perdure.db"
+    store = await SqliteStore.open(str(path), clock=clock, inline=True)
+    await make_table(store)
+    path.rename(tmp_path / "moved.db")
+    if replaced:
+        path.touch()
+    clock.advance(LOOK_EVERY_US)
+    for _ in range(2):
+        with pytest.raises(StoreUnreachable, match="put the file back"):
+            await store.writer.gather(ADDING, ["into nowhere"])
+    assert path.exists() == replaced
+    path.unlink(missing_ok=True)
+    (tmp_path / "moved.db").rename(path)
+    assert await store.writer.gather(ADDING, ["back"]) == ["noted back"]
+    await store.close()
+
+
+async def test_a_store_stays_at_its_file_when_the_process_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    store = await SqliteStore.open("perdure.db")
+    monkeypatch.chdir("/")
+    await make_table(store)
+    assert await read_notes(store) == []
+    await store.close()

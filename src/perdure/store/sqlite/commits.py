@@ -18,6 +18,7 @@ from perdure.flush import Call, grouped, merged, share
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, DATA_FAULTS, STORE_FAULTS, translate
 from perdure.store.sqlite.forking import ForkGate
+from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
@@ -43,6 +44,7 @@ class Commits:
         connect: Callable[[], apsw.Connection],
         *,
         lock: FileLock | None,
+        identity: FileIdentity | None,
         clock: StoreClock,
         wal: WriteAheadLog,
         gate: ForkGate,
@@ -52,6 +54,7 @@ class Commits:
         self._path = path
         self._connect = connect
         self._lock = lock
+        self._identity = identity
         self._clock = clock
         self._wal = wal
         self._gate = gate
@@ -79,6 +82,8 @@ class Commits:
         """The connection that writes, opened anew if need be."""
         if self._connection is None:
             self._gate.check()
+            if self._identity is not None:
+                self._identity.check()
             self.adopt(self._connect())
         return self._connection  # type: ignore[return-value]
 
@@ -168,6 +173,8 @@ class Commits:
         connection.execute(_BEGIN)
         try:
             tx = Transaction(connection, self._clock.now_us())
+            if self._identity is not None:
+                self._identity.check_now_and_then(tx.now_us)
             answers = [self._apply(tx, group) for group in groups]
             self._clock.note(tx)
             connection.execute(_COMMIT)

@@ -24,6 +24,7 @@ class ForkGate:
     """All connections of one store in this process, and the threads that use them."""
 
     def __init__(self) -> None:
+        self._guard = threading.Lock()
         self._turns: list[threading.Lock] = []
         self._held: list[threading.Lock] = []
         self._connections: list[apsw.Connection] = []
@@ -34,7 +35,9 @@ class ForkGate:
     def turn(self) -> threading.Lock:
         """A lock that one thread holds whenever it is inside of SQLite."""
         turn = threading.Lock()
-        self._turns.append(turn)
+        # A thread that starts during a fork waits here: the fork holds the guard.
+        with self._guard:
+            self._turns.append(turn)
         return turn
 
     def admit(self, connection: apsw.Connection) -> None:
@@ -60,6 +63,7 @@ class ForkGate:
 
     def before(self) -> None:
         """Wait until no thread is inside of SQLite, and keep them out."""
+        self._guard.acquire()
         for turn in self._turns:
             if turn.acquire(timeout=FORK_WAIT_SECONDS):
                 self._held.append(turn)
@@ -68,12 +72,14 @@ class ForkGate:
         """Let the threads go on."""
         while self._held:
             self._held.pop().release()
+        self._guard.release()
 
     def after_in_child(self) -> None:
         """Put away what was inherited."""
         self._doubtful = self._doubtful or len(self._held) < len(self._turns)
         self._held.clear()
         self._turns.clear()
+        self._guard.release()
         if not self._doubtful:
             for connection in self._connections:
                 # The last one to go would move the log into the file; that is the parent's business.

@@ -49,6 +49,12 @@ NETWORK_FILESYSTEMS = frozenset(
 NETWORK_FUSE = ("ceph", "davfs", "gcsfuse", "glusterfs", "rclone", "s3fs", "smb", "sshfs", "juicefs", "goofys")
 
 
+def absolute(path: str | os.PathLike[str]) -> str:
+    """The path for good: the file is opened again later, whatever the working directory is by then."""
+    text = os.fspath(path)
+    return text if text == MEMORY else os.path.abspath(text)
+
+
 def check_version(version: str) -> None:
     """Refuse a SQLite with the WAL-reset defect (3.7.0 to 3.51.2). Raises `UnsafeStore`."""
     numbers = tuple(int(part) for part in version.split(".")[:3])

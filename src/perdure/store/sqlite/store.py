@@ -15,8 +15,9 @@ from perdure.store.sqlite.commits import SYNCHRONOUS, Commits
 from perdure.store.sqlite.definitions import SqliteDefinitions
 from perdure.store.sqlite.faults import translate
 from perdure.store.sqlite.forking import ForkGate
+from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.lock import FileLock
-from perdure.store.sqlite.opening import MEMORY, check_place, check_version, open_reading, open_writing
+from perdure.store.sqlite.opening import MEMORY, absolute, check_place, check_version, open_reading, open_writing
 from perdure.store.sqlite.readers import InlineReaders, Readers
 from perdure.store.sqlite.schema import SqliteSchema, check_current, known_steps, take_steps
 from perdure.store.sqlite.statements import STATEMENTS
@@ -78,7 +79,7 @@ class SqliteStore:
             raise Misuse(f"synchronous is FULL, NORMAL or OFF, not {synchronous!r}", field="synchronous")
         if path == MEMORY and not inline:
             raise Misuse("a database in memory has one connection: open it with inline=True, or name a file")
-        path = os.fspath(path)
+        path = absolute(path)
         ticking = clock or SystemClock()
         if inline:
             opened = _prepare(path, ticking, migrate, lock_timeout)
@@ -115,6 +116,7 @@ def _commits(
         path,
         lambda: open_writing(path, lock_timeout),
         lock=opened.lock,
+        identity=None if path == MEMORY else FileIdentity(path),
         clock=opened.clock,
         wal=WriteAheadLog(clock.monotonic_us, round(lock_timeout * 1000)),
         gate=gate,
