@@ -11,7 +11,7 @@ from perdure.domain.attempt import Progress, Report
 from perdure.domain.limits import PART_MAX_BYTES, SECOND_US
 from perdure.domain.outcome import Failed, Stopped, Succeeded
 from perdure.domain.task import Body
-from perdure.errors import Conflict, Invalid, LeaseLost, Misuse, TooLarge
+from perdure.errors import Conflict, Invalid, LeaseLost, Misuse, PerdureError, TooLarge
 from perdure.store.ledger import Reported
 from perdure.worker.context import Context
 from perdure.worker.registry import Registry
@@ -253,3 +253,24 @@ async def test_a_result_settled_within_a_transaction_is_the_result(
     assert isinstance(await source.ended(bad), Failed)
     connection, hold, raw, summary = seen[0]
     assert (connection, hold, bytes(raw), summary) == ("connection", good.hold, b'{"rows":3}', "three rows")
+
+
+async def test_a_source_that_breaks_on_reports_costs_no_more_than_the_reports(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def tell(*, ctx: Context) -> str:
+        ctx.progress(1)
+        await asyncio.sleep(1)
+        with pytest.raises(PerdureError, match="could not be sent"):
+            await ctx.checkpoint(1)
+        return "done"
+
+    async def broken(reports: Any) -> Any:
+        raise ZeroDivisionError
+
+    source.report = broken  # type: ignore[method-assign]
+    registry.add("tell", tell)
+    lease = source.offer("tell")
+    start_worker()
+    assert await source.ended(lease) == Succeeded(Body(b'"done"'))
+    assert len([each for each in caplog.records if each.levelno == logging.ERROR]) == 2

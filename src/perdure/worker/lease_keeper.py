@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 TELL_STARTED_AFTER_US = SECOND_US // 2
 """A handler that runs longer than this is reported as running, without waiting for the next due renewal."""
+BEAT_EVERY_MIN_US = SECOND_US
+"""Hints of orders make it look no more often than this."""
 CALL_SECONDS_MIN = 0.05
 CALL_SECONDS_MAX = 5.0
 FAR_US = 3600 * SECOND_US
@@ -64,6 +66,7 @@ class LeaseKeeper:
         self._backoff = Backoff(chance)
         now_us = clock.monotonic_us()
         self._beat_at_us = now_us + self._beat_every_us
+        self._beaten_us = 0
         self._control_at_us = 0
         self._not_before_us = 0
         """While the source is away: when to try again."""
@@ -87,7 +90,7 @@ class LeaseKeeper:
     def look_now(self) -> None:
         """There is a hint of a cancel or an order."""
         self._control_at_us = 0
-        self._beat_at_us = 0
+        self._beat_at_us = min(self._beat_at_us, self._beaten_us + BEAT_EVERY_MIN_US)
         self._wake()
 
     def close(self) -> None:
@@ -214,7 +217,8 @@ class LeaseKeeper:
                 self._tell(held, StopReason.CANCEL, each.cancel_us)
 
     async def _beat(self, count: int) -> None:
-        self._beat_at_us = self._clock.monotonic_us() + self._beat_every_us
+        self._beaten_us = self._clock.monotonic_us()
+        self._beat_at_us = self._beaten_us + self._beat_every_us
         info = self._info()
         order = await self._within_lease(self._source.heartbeat(info.id, info.capacity))
         if order is WorkerOrder.REVOKE:

@@ -157,6 +157,9 @@ class Reporter:
                 continue
             except PerdureError as error:
                 answers = [error] * len(batch)
+            except Exception as error:
+                logger.exception("reports could not be sent; please report it")
+                answers = [PerdureError(f"the report could not be sent: {error!r}")] * len(batch)
             del self._sendings[: len(batch)]
             for sending, answer in zip(batch, answers, strict=True):
                 self._note_answer(sending, answer)
