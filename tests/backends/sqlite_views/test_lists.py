@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.making import BOOM, FAILED, ORGANIZATION, World
+from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, ORGANIZATION, PARTLY_DONE, World
 from perdure.domain import limits
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import ENDED, UNFINISHED, JobState, Reason, TaskState
@@ -62,6 +62,31 @@ async def test_ended_ones_come_last_ended_first(world: World, limit: int) -> Non
     assert await listed(world, both, limit) == [in_order[1], in_order[3], in_order[4]]
 
 
+async def test_each_end_can_be_asked_for(world: World) -> None:
+    ended: dict[TaskState, list[str]] = {state: [] for state in ENDED}
+    for _ in range(3):
+        for settlement in (DONE, PARTLY_DONE, FAILED, FAILED_UNKEPT, Settlement.gave_up("no")):
+            lease = await world.lease()
+            await world.finish(lease, settlement=settlement)
+            ended[settlement.state].insert(0, lease.hold.task_id)
+        ended[TaskState.EXPIRED].insert(0, await world.submit(ttl=1))
+        world.advance(2)
+        await world.ledger.expire(10)
+    for state, ids in ended.items():
+        assert await listed(world, TaskFilter(states=(state,)), 2) == ids, state
+        others = tuple(ENDED - {state})
+        assert not set(ids) & set(await listed(world, TaskFilter(states=others), 4)), state
+    everything = await listed(world, TaskFilter(states=tuple(ENDED)), 4)
+    assert sorted(everything) == sorted(id for ids in ended.values() for id in ids)
+
+
+async def test_held_ones_are_paged_newest_first(world: World) -> None:
+    leases = [await world.lease() for _ in range(5)]
+    held = TaskFilter(states=(TaskState.LEASED, TaskState.RUNNING, TaskState.CANCELLING))
+    for limit in (1, 2, 5):
+        assert await listed(world, held, limit) == [lease.hold.task_id for lease in leases[::-1]]
+
+
 async def test_ends_of_one_instant_are_paged_without_gap_or_repeat(world: World) -> None:
     await submitted(world, 9)
     leases = await world.claim(9)
@@ -106,6 +131,7 @@ async def test_kinds_queues_and_labels(world: World) -> None:
     assert await listed(world, TaskFilter(kinds=("unknown",)), 1) == []
     assert await listed(world, TaskFilter(labels=(("team", "blue"), ("tier", "1"))), 1) == [labelled]
     assert await listed(world, TaskFilter(labels=(("team", "blue"), ("tier", "2"))), 1) == []
+    assert await listed(world, TaskFilter(labels=(("tier", "blue"),)), 1) == []
     assert await listed(world, TaskFilter(states=(TaskState.QUEUED,), labels=(("team", "blue"),)), 1) == [labelled]
 
 
@@ -198,6 +224,7 @@ async def test_a_page_has_at_least_one_row_and_at_most_the_limit(world: World) -
 
 
 async def test_jobs_come_newest_first_and_by_state(world: World) -> None:
+    await world.submit_job({"a": []}, organization="other", tasks={"a": {"kind": "other"}})
     families = [await world.submit_job({"a": []}) for _ in range(4)]
     leases = await world.claim(2)
     await world.finish(leases[0])
@@ -214,4 +241,30 @@ async def test_jobs_come_newest_first_and_by_state(world: World) -> None:
     assert [row.id for row in done] == [families[0].id]
     some = (await world.views.jobs(ORGANIZATION, (JobState.PENDING, JobState.RUNNING), 5)).rows
     assert [row.id for row in some] == ids[:3]
-    assert (await world.views.jobs("other", (), 5)).rows == []
+    assert len((await world.views.jobs("other", (), 5)).rows) == 1
+
+
+async def test_jobs_of_each_state_can_be_asked_for(world: World) -> None:
+    found: dict[JobState, list[str]] = {state: [] for state in JobState}
+    settlements = {
+        JobState.SUCCEEDED: DONE,
+        JobState.PARTIALLY_SUCCEEDED: PARTLY_DONE,
+        JobState.FAILED: FAILED,
+        JobState.CANCELLED: Settlement.gave_up("no"),
+    }
+    for _ in range(3):
+        for state, settlement in settlements.items():
+            family = await world.submit_job({"a": []})
+            await world.run(family, "a", settlement=settlement)
+            found[state].insert(0, family.id)
+    for _ in range(3):
+        found[JobState.RUNNING].insert(0, (await world.submit_job({"a": []})).id)
+        await world.claim_one()
+    for _ in range(3):
+        found[JobState.PENDING].insert(0, (await world.submit_job({"a": []})).id)
+    for state, ids in found.items():
+        page = await world.views.jobs(ORGANIZATION, (state,), 2)
+        rest = await world.views.jobs(ORGANIZATION, (state,), 2, page.cursor)
+        assert [row.id for row in (*page.rows, *rest.rows)] == ids, state
+        assert {row.state for row in page.rows} == {state}
+        assert rest.cursor is None

@@ -11,7 +11,7 @@ GRAPH = {"a": [], "b": ["a"], "c": ["a"]}
 async def live_through(world: World, kind: str) -> Family:
     """A job with a retried, a running and a waiting task, with parts, phases and a line of its own history."""
     worker = await world.worker(f"worker of {kind}", kinds=(kind,))
-    family = await world.submit_job(GRAPH, tasks=dict.fromkeys(GRAPH, {"kind": kind}))
+    family = await world.submit_job(GRAPH, tasks={name: {"kind": kind} for name in GRAPH})
     lease = await world.claim_one(worker)
     await world.report(lease, part=part(1), phase="planning")
     await world.finish(lease, settlement=retry_in(0))
