@@ -15,6 +15,8 @@ from perdure.worker.handler import Handler
 
 WATCHED_TASKS = 100
 """How many open tasks of a job a wait watches at once."""
+READ_AT_ONCE = 1_000
+"""How many results are read in one go."""
 NAMES_SHOWN = 8
 
 
@@ -102,13 +104,15 @@ class JobHandle:
         if state in (JobState.FAILED, JobState.CANCELLED):
             raise self._failure(state, await self.tasks())
         operations = await self._access.operations()
-        names = {task_id: name for name, task_id in self.task_ids.items()}
-        ended = await operations.views.ended(self._access.principal.organization, list(names))
-        return {
-            names[end.id]: value_of(end, self._handlers.get(names[end.id]))
-            for end in ended
-            if end.state in GOOD_ENDS and end.result is not None
-        }
+        names = list(self.task_ids)
+        results: dict[str, Any] = {}
+        for start in range(0, len(names), READ_AT_ONCE):
+            some = {self.task_ids[name]: name for name in names[start : start + READ_AT_ONCE]}
+            for end in await operations.views.ended(self._access.principal.organization, list(some)):
+                if end.state in GOOD_ENDS and end.result is not None:
+                    name = some[end.id]
+                    results[name] = value_of(end, self._handlers.get(name))
+        return results
 
     def _failure(self, state: JobState, tasks: Sequence[JobTaskView]) -> JobFailed:
         failed = [f"{task.name} ({task.state}, {task.reason})" for task in tasks if task.state in BAD_ENDS]
