@@ -101,7 +101,32 @@ async def test_a_stream_of_hints_is_followed_at_a_bounded_rate() -> None:
         for _ in range(1_000):
             hub.announce(Topic.READY)
             await asyncio.sleep(0.001)
+    assert 3 <= len(duty.ran_at) <= 10
+    assert duty.ran_at[2] - duty.ran_at[1] == pytest.approx(0.05, abs=0.01)
+
+
+async def test_hints_that_lead_to_something_are_followed_at_the_full_rate() -> None:
+    hub = QuietHub()
+    duty = Scripted(lambda _: Swept(1, None, False))
+    async with runner(hub, duty):
+        for _ in range(1_000):
+            hub.announce(Topic.READY)
+            await asyncio.sleep(0.001)
     assert 15 <= len(duty.ran_at) <= 22
+
+
+async def test_what_is_known_to_be_due_is_not_late_under_a_stream_of_hints() -> None:
+    hub = QuietHub()
+    start_us = store_us()
+    due_us = [start_us + round(seconds * SECOND) for seconds in (1.5, 1.51, 1.97)]
+    duty = Scripted(lambda _: Swept(0, next((due for due in due_us if due > store_us()), None), False))
+    async with runner(hub, duty):
+        for _ in range(3_000):
+            hub.announce(Topic.READY)
+            await asyncio.sleep(0.001)
+    for due in due_us:
+        late = min(ran - (due - start_us) / SECOND for ran in duty.ran_at if ran >= (due - start_us) / SECOND)
+        assert late < 0.1
 
 
 def fail(error: Exception, times: int) -> Callable[[int], Swept]:

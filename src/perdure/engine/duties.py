@@ -14,6 +14,8 @@ from perdure.store.wakeups import Subscription, Topic, Wakeups
 BACKOFF_FIRST_US = limits.SECOND_US // 4
 BACKOFF_LAST_US = 5 * limits.SECOND_US
 JITTER = 0.1
+PATIENT_HINTS = 3
+REST_DOUBLINGS = 3
 STORE_TIME_FRESH_US = 5 * limits.SECOND_US
 EARLY_US = 1_000
 """How long after its instant a thing is looked for, so that it is due by the store's clock when it is looked for."""
@@ -90,36 +92,37 @@ class DutyRunner:
 
     async def _keep_running(self, duty: Duty) -> None:
         subscription = self._wakeups.subscribe(duty.wakes_on)
-        failures = 0
+        failures = fruitless = 0
+        hinted = False
         try:
             while True:
                 try:
-                    wait_us = await self._run(duty)
-                    failures = 0
+                    moved, wait_us = await self._run(duty)
                 except Exception as error:
                     failures += 1
-                    wait_us = self._after_failure(duty, error, failures)
-                    await asyncio.sleep(wait_us / limits.SECOND_US)
-                    continue
-                await self._pause(duty, subscription, wait_us)
+                    await asyncio.sleep(self._after_failure(duty, error, failures) / limits.SECOND_US)
+                else:
+                    failures = 0
+                    fruitless = fruitless + 1 if hinted and not moved else 0
+                    hinted = await self._pause(subscription, _rest_us(duty, fruitless), wait_us)
         finally:
             subscription.close()
 
-    async def _run(self, duty: Duty) -> int:
-        """Run once; the microseconds until the next run is due."""
+    async def _run(self, duty: Duty) -> tuple[int, int]:
+        """Run once: how much moved, and the microseconds until the next run is due."""
         swept = await duty.run_once(self._clock.monotonic_us())
         if swept.moved:
             _log.debug("duty %s moved %d", duty.name, swept.moved)
         if swept.more:
-            return duty.rest_us
+            return swept.moved, duty.rest_us
         wait_us = round(duty.interval_us * (1.0 - self._chance.uniform(0.0, JITTER)))
         if swept.next_us is None:
-            return wait_us
+            return swept.moved, wait_us
         due_us = await self._until(swept.next_us)
         if not swept.moved:
             # What is due and does not move (its queue is gone, another process has it) must not keep this one busy.
             due_us = max(due_us, duty.rest_us)
-        return min(wait_us, due_us)
+        return swept.moved, min(wait_us, due_us)
 
     async def _until(self, instant_us: int) -> int:
         """Microseconds from now until an instant of the store's clock has passed."""
@@ -130,12 +133,11 @@ class DutyRunner:
             self._offset_us, self._offset_read_us = store_us - now_us, now_us
         return max(0, instant_us - (now_us + self._offset_us) + EARLY_US)
 
-    async def _pause(self, duty: Duty, subscription: Subscription, wait_us: int) -> None:
-        """Rest, then wait for the time or for a hint."""
-        await asyncio.sleep(min(duty.rest_us, wait_us) / limits.SECOND_US)
-        left_us = wait_us - duty.rest_us
-        if left_us > 0:
-            await subscription.wait(left_us / limits.SECOND_US)
+    async def _pause(self, subscription: Subscription, rest_us: int, wait_us: int) -> bool:
+        """Rest, then wait for the time or for a hint; whether it was a hint."""
+        await asyncio.sleep(min(rest_us, wait_us) / limits.SECOND_US)
+        left_us = wait_us - rest_us
+        return left_us > 0 and bool(await subscription.wait(left_us / limits.SECOND_US))
 
     def _after_failure(self, duty: Duty, error: Exception, failures: int) -> int:
         """Tell, and the microseconds to wait."""
@@ -148,3 +150,12 @@ class DutyRunner:
         else:
             _log.error("duty %s failed; again in %.1f s", duty.name, seconds, exc_info=error)
         return wait_us
+
+
+def _rest_us(duty: Duty, fruitless: int) -> int:
+    """The shortest wait before the next run: longer while one hint after the other has led to nothing.
+
+    A busy system hints without end, and there claims promote what is due. What this runner knows to be due comes at
+    its time all the same.
+    """
+    return duty.rest_us << min(max(fruitless - PATIENT_HINTS, 0), REST_DOUBLINGS)
