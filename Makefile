@@ -40,7 +40,7 @@ format: install ## Format the code, and mend what the linter can mend
 
 .PHONY: bench
 bench: install-bench ## Measure throughput and latency beside the raw loop and a peer
-	@.venv/bin/python -m bench.run $(ARGS)
+	@.venv/bin/python -m bench $(ARGS)
 
 .PHONY: chaos
 chaos: install ## Real processes, real faults: the long tier, with its table
