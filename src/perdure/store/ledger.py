@@ -226,25 +226,21 @@ class Ledger(Protocol):
         """Store tasks that have no job.
 
         A task is `queued` when it is due and its queue's line is joined in this transaction, `pending` when it is due
-        later.
-        An idempotency key (organization, principal, key) that is known answers the first task: `replayed` when the
-        request
-        hash is the same, `IdempotencyConflict` when not; two items of one call race like two calls. `Overloaded` when
-        the
-        queue or organization would exceed its depth. A TTL that has passed on arrival is refused with `Invalid`.
+        later. An idempotency key (organization, principal, key) that is known answers the first task: `replayed` when
+        the request hash is the same, `IdempotencyConflict` when not; two items of one call race like two calls.
+        `Overloaded` when the queue or organization would exceed its depth. A TTL that has passed on arrival is refused
+        with `Invalid`.
         """
 
     async def submit_jobs(self, jobs: Sequence[Job]) -> list[JobSubmitted | PerdureError]:
-        """Store jobs: each with all its tasks and edges, or not at all. Tasks without parents start as in `submit`,
-        the others `pending`.
+        """Store jobs: each with all its tasks and edges, or not at all. Tasks without parents start as in `submit`, the
+        others `pending`.
         """
 
     # Workers
 
     async def register(self, worker: WorkerInfo) -> WorkerOrder:
-        """Store or replace a worker's own account of itself; what operators ordered for this id is kept and returned.
-        Store or replace a worker's own account of itself; what operators ordered for this id is kept and returned.
-        """
+        """Store or replace a worker's account of itself; what operators ordered for this id is kept and returned."""
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
         """Note that the worker is there. An unknown worker is told to `REVOKE` itself (and may register again)."""
@@ -262,25 +258,22 @@ class Ledger(Protocol):
     async def claim(self, request: ClaimRequest) -> list[Lease]:
         """Lease waiting tasks to a worker: `queued` -> `leased`.
 
-        Eligible is a task whose kind, queue, organization and capabilities the worker has, in a queue and
-        organization that
-        are not paused, within TTL and deadline. Order: priority first (9 before 0), then age (`seq`); what was handed
-        back,
-        lost or revoked goes before what was never leased. No two claims get the same task. The worker's leases never
-        exceed its capacity. A paused, draining, revoked or unknown worker gets nothing. Tasks that are due are promoted
-        first, tasks whose TTL has passed are expired (both bounded), so that no duty is needed for service.
+        Eligible is a task whose kind, queue, organization and capabilities the worker has, in a queue and organization
+        that are not paused, within TTL and deadline. Order: priority first (9 before 0), then age (`seq`); what was
+        handed back, lost or revoked goes before what was never leased. No two claims get the same task. The worker's
+        leases never exceed its capacity. A paused, draining, revoked or unknown worker gets nothing. Tasks that are due
+        are promoted first, tasks whose TTL has passed are expired (both bounded), so that no duty is needed for
+        service.
 
         The fence becomes the greater of the last fence + 1 and the store's microseconds. The first claim of a
-        generation
-        sets the execution deadline. The same attempt ids again (a repeated call) return the same leases.
+        generation sets the execution deadline. The same attempt ids again (a repeated call) return the same leases.
         """
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """Extend live leases by their length, never past the deadline's end; `leased` -> `running` when started.
 
         `None`: the attempt is not live (ended, run out, another's, its worker revoked). While `cancelling`, the lease
-        is
-        extended no further than the cancel deadline.
+        is extended no further than the cancel deadline.
         """
 
     async def control(self, worker_id: str) -> list[Control]:
@@ -295,9 +288,8 @@ class Ledger(Protocol):
         """Store progress, phase, parts and checkpoints of live attempts; `leased` -> `running`. Refused while
         `cancelling`.
 
-        Parts: sequences are contiguous from 1 within the attempt, nothing follows a final one, the same key and
-        sha256 is
-        acknowledged again (`replayed`), the same key with another sha256 is a `Conflict`. A stale attempt gets
+        Parts: sequences are contiguous from 1 within the attempt, nothing follows a final one, the same key and sha256
+        is acknowledged again (`replayed`), the same key with another sha256 is a `Conflict`. A stale attempt gets
         `LeaseLost`.
         """
 
@@ -314,27 +306,20 @@ class Ledger(Protocol):
         are one transaction.
 
         Guarded by attempt id, guard and source state (`leased`, `running`; `cancelling` accepts only what the table
-        allows:
-        any settle of its holder then ends it `cancelled`, or by its receipt succeeded). Where the guard fails:
-        `replayed` with
-        the recorded state if this attempt ended with the same digest, else `lease_lost` (and a bounded `late_result`
-        event if
-        the holder sent a result). A success with a gap in its parts, or without its final one, is stored as a
-        failure: the engine sees to it before.
+        allows: any settle of its holder then ends it `cancelled`, or by its receipt succeeded). Where the guard fails:
+        `replayed` with the recorded state if this attempt ended with the same digest, else `lease_lost` (and a bounded
+        `late_result` event if the holder sent a result). A success with a gap in its parts, or without its final one,
+        is stored as a failure: the engine sees to it before.
 
         Children: a child becomes `queued` (or `pending` until due) in this transaction when its trigger is met, once
-        only;
-        it is cancelled (`upstream_failed`, `trigger_unmet`) when it can no longer be met. Deeper levels wait in a
-        durable
-        frontier for `cascade`.
+        only; it is cancelled (`upstream_failed`, `trigger_unmet`) when it can no longer be met. Deeper levels wait in a
+        durable frontier for `cascade`.
         """
 
     # Operators and clients
 
     async def cancel(self, cancellations: Sequence[Cancellation]) -> list[Cancelled]:
-        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a cancel deadline.
-        `pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a cancel deadline.
-        """
+        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a time to stop."""
 
     async def cancel_job(self, organization: str, job_id: str, actor: str, text: str | None) -> bool:
         """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`.
@@ -392,16 +377,15 @@ class Ledger(Protocol):
 
     async def fail_unroutable(self, after_us: int, active_us: int, limit: int) -> Swept:
         """`queued` -> `failed` or `dead_lettered` (`unroutable`) where for `after_us` some worker seen within
-        `active_us`
-        served the queue and organization and none of them had the kind."""
+        `active_us` served the queue and organization and none of them had the kind.
+        """
 
     async def retain(self, keep_us: int, limit: int) -> Swept:
-        """Remove what ended longer than `keep_us` ago: tasks with attempts, results, parts and events; jobs when all
-        of it may go.
+        """Remove what ended longer than `keep_us` ago: tasks with attempts, results, parts and events; jobs when all of
+        it may go.
 
         Never an open task, a task of an open job, or a result that an open task still needs. Also expired idempotency
-        keys
-        and workers not seen for `keep_us`.
+        keys and workers not seen for `keep_us`.
         """
 
     async def now_us(self) -> int:
