@@ -2,7 +2,9 @@
 
 import re
 import subprocess
+import sys
 import tomllib
+import zipfile
 
 import pytest
 from packaging.requirements import Requirement
@@ -53,3 +55,13 @@ def test_make_alone_lists_the_targets():
     listing = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for target in ("demo", "dev", "test", "check", "bench", "chaos", "simulate", "mutants", "lock", "clean"):
         assert f"make {target} " in listing
+
+
+def test_a_wheel_holds_the_package_and_nothing_else(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    package = ROOT / "src"
+    kept = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
+    assert held == {name for name in kept if "__pycache__" not in name}
