@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -228,7 +229,10 @@ def test_an_interrupted_run_leaves_no_process_behind(job: dict[str, Any], tmp_pa
     command = [sys.executable, "-m", "perdure", "job", "run", "job.json", "--workers", "1", "--ledger", "effects"]
     os.mkfifo(tmp_path / "effects")
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    with (tmp_path / "effects").open() as effects:
+    # Opened for writing too, so that neither the opening nor a worker that writes later has to wait for anybody.
+    with (tmp_path / "effects").open("r+b", buffering=0) as effects:
+        readable, _, _ = select.select([effects, os.pidfd_open(running.pid)], [], [], 60)
+        assert readable == [effects], running.communicate(timeout=60)
         worker = json.loads(effects.readline())["pid"]
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)

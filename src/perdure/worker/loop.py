@@ -157,6 +157,8 @@ class Worker:
             keeping.start()
             await self._claim_until_ending()
             await self._drain()
+            # A heartbeat that overtook the leave would find the worker gone and register it again.
+            await keeping.stop()
             await self._leave()
         except asyncio.CancelledError:
             if self._ending is not Ending.ABANDONED or self._main is None:
