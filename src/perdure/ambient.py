@@ -5,6 +5,7 @@ import random
 import secrets
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -62,12 +63,46 @@ class Chance:
         return self._random.getrandbits(count)
 
 
+ENTROPY_BITS = 128
+"""The size of one draw of randomness."""
+ENTROPY_DRAWS = 256
+"""How many draws are asked of the system at a time: a call for each id would cost more than the id."""
+
+
+class Entropy:
+    """Secret random bits from the system, fetched in advance.
+
+    Each draw is taken out of the pool once, whichever thread takes it, and a forked child never uses what its parent
+    fetched.
+    """
+
+    def __init__(self) -> None:
+        self._pool: deque[bytes] = deque()
+        self._pid = 0
+
+    def bits(self, count: int) -> int:
+        """`count` (at most `ENTROPY_BITS`) random bits as a number that is not negative."""
+        if self._pid != os.getpid():
+            self._pool, self._pid = deque(), os.getpid()
+        try:
+            draw = self._pool.popleft()
+        except IndexError:
+            draw = self._fetch()
+        return int.from_bytes(draw, "big") >> (ENTROPY_BITS - count)
+
+    def _fetch(self) -> bytes:
+        size = ENTROPY_BITS // 8
+        fetched = secrets.token_bytes(size * ENTROPY_DRAWS)
+        self._pool.extend(fetched[start : start + size] for start in range(size, len(fetched), size))
+        return fetched[:size]
+
+
 class Ids:
     """Makes ids (UUIDv7, so that rows of one time lie together) and lease tokens (128 secret bits)."""
 
-    def __init__(self, clock: Clock, random_bits: Callable[[int], int] = secrets.randbits) -> None:
+    def __init__(self, clock: Clock, random_bits: Callable[[int], int] | None = None) -> None:
         self._clock = clock
-        self._random_bits = random_bits
+        self._random_bits = random_bits or Entropy().bits
         self._last_ms = 0
         self._counter = 0
 
