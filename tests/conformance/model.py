@@ -211,6 +211,8 @@ class Model:
         task = self.live(hold)
         if task is None or task.attempt is None or task.deadline_us is None:
             return False
+        if task.cancel_ends_us is not None and task.cancel_ends_us <= self.now_us:
+            return False
         task.attempt.ends_us = min(
             self.now_us + task.spec.lease_us, task.deadline_us, task.cancel_ends_us or task.deadline_us
         )
@@ -293,8 +295,7 @@ class Model:
     def settle(
         self, hold: Hold, guard: Guard, settlement: Settlement, digest: str
     ) -> tuple[SettleAnswer, TaskState | None]:
-        """What a settle answers, and all that follows from it."""
-        self.step += 1
+        """What one item of a settle answers, and all that follows from it."""
         task = self._guard_holds(hold, guard)
         if task is None or task.attempt is None or not self._legal(task, settlement):
             known = self.ended.get(hold.attempt_id)
@@ -306,14 +307,13 @@ class Model:
         return SettleAnswer.APPLIED, state
 
     def _legal(self, task: MTask, settlement: Settlement) -> bool:
-        assert task.attempt is not None
-        if task.state is S.CANCELLING or task.attempt.receipt is not None:
-            return True
-        return settlement.state in targets(task.state, settlement.event)
+        return task.state is S.CANCELLING or settlement.state in targets(task.state, settlement.event)
 
     def _apply(self, task: MTask, attempt: MAttempt, settlement: Settlement) -> TaskState:
         if attempt.receipt is not None:
-            return self._ended_by(task, S.PARTIALLY_SUCCEEDED if attempt.receipt else S.SUCCEEDED, Reason.OK)
+            if attempt.receipt:
+                return self._ended_by(task, S.PARTIALLY_SUCCEEDED, Reason.ITEMS_FAILED)
+            return self._ended_by(task, S.SUCCEEDED, Reason.OK)
         if task.state is S.CANCELLING:
             assert task.cancel_reason is not None
             return self._ended_by(task, S.CANCELLED, task.cancel_reason)

@@ -573,6 +573,14 @@ async def test_a_child_is_not_revived_without_a_parent_that_was_purged(world: Wo
     assert await world.claim(5) == []
 
 
+@pytest.mark.parametrize("trigger", ["all_succeeded", "all_done", "any_succeeded", "any_failed"])
+async def test_a_trigger_of_a_task_without_parents_means_nothing(world: World, trigger: str) -> None:
+    family = await world.submit_job({"a": []}, tasks={"a": {"trigger": trigger}})
+    await world.run(family, "a", settlement=FAILED)
+    assert await world.redrive(family["a"]) is S.QUEUED
+    await world.run(family, "a")
+
+
 # Triggers before all parents ended
 
 

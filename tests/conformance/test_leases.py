@@ -95,6 +95,16 @@ async def test_a_renewal_while_cancelling_never_extends_past_a_short_lease(world
     assert await world.renew(lease) == Renewed(us(6), us(26))
 
 
+async def test_a_renewal_past_the_cancel_deadline_is_refused_and_changes_nothing(world: World) -> None:
+    lease = await world.lease()
+    await world.start(lease)
+    await world.cancel(lease.hold.task_id, grace_us=us(5))
+    world.advance(5)
+    with world.unchanged():
+        assert await world.renew(lease) is None
+    assert (await world.settle(lease, DONE)).state is TaskState.CANCELLED
+
+
 async def test_a_delivered_cancel_is_in_the_history_once(world: World) -> None:
     lease = await world.lease()
     await world.cancel(lease.hold.task_id)
