@@ -211,6 +211,9 @@ async def test_a_slow_answer_of_the_store_is_no_jump() -> None:
     it.ledger.find_doubtful = slow  # type: ignore[method-assign]
     it.ledger.guards = [Guard.LEASE_OVER]
     assert await it.run() == 1
+    it.ledger.find_doubtful = prompt  # type: ignore[method-assign]
+    it.ledger.guards = [Guard.LEASE_OVER]
+    assert await it.run() == 1
     assert it.ledger.suspended == []
 
 

@@ -1,5 +1,7 @@
 """What operators do: cancel, redrive, discard and purge; queues; workers."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -9,6 +11,7 @@ from perdure.domain.outcome import Failed, Failure
 from perdure.domain.states import TaskState
 from perdure.engine.requests import JobRequest, JobTaskRequest, Principal
 from perdure.errors import Conflict, Invalid, Malformed, NotFound, Overloaded
+from perdure.store.definitions import Definition
 from perdure.store.ledger import CancelAnswer, WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 
@@ -121,6 +124,24 @@ async def test_pausing_keeps_the_rest_of_the_policy(bench: Bench) -> None:
     assert stored is not None
     assert msgspec.json.decode(stored.document) == {"dead_letters": False, "depth": 2, "paused": True}
     assert stored.version == 2
+
+
+async def test_two_operators_at_once_do_not_undo_each_other(bench: Bench) -> None:
+    definitions = bench.store.definitions
+    read = definitions.get
+    others = [bench.engine.pause_queue("default", ME)]
+
+    async def read_and_be_overtaken(*names: Any) -> Definition | None:
+        stored = await read(*names)
+        if others:
+            await others.pop()
+        return stored
+
+    definitions.get = read_and_be_overtaken  # type: ignore[method-assign]
+    await bench.engine.configure_queue("default", ME, depth=5)
+    stored = await read(ME.organization, "queue", "default")
+    assert stored is not None
+    assert msgspec.json.decode(stored.document) == {"paused": True, "depth": 5}
 
 
 async def test_a_queues_depth_refuses_what_is_too_much(bench: Bench) -> None:

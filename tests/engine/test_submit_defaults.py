@@ -159,7 +159,8 @@ async def test_a_submit_uses_what_its_kind_declared(bench: Bench) -> None:
 
 
 async def test_a_kind_that_another_process_declared_is_seen_soon(bench: Bench) -> None:
-    await bench.submit()
+    await bench.engine.declare([KindDefinition(kind=KIND, priority=2)], ME)
+    assert (await bench.view(await bench.submit())).priority == 2
     document = msgspec.json.encode(KindDefinition(kind=KIND, priority=9)).decode()
     await bench.store.definitions.put("default", "kind", KIND, document, "other")
     bench.clock._loop.jump(3.0)  # type: ignore[attr-defined]
