@@ -5,7 +5,7 @@ FROM touched
 CROSS JOIN live ON live.n = touched.child
 CROSS JOIN tasks ON tasks.n = live.n
 WHERE live.state = 'pending'
-AND CASE tasks.rule
+AND CASE iif(tasks.parents = 0, 'all_done', tasks.rule)
     WHEN 'all_succeeded' THEN live.waits = 0 AND live.bad = live.excused
     WHEN 'all_done' THEN live.waits = 0
     WHEN 'any_succeeded' THEN live.good > 0

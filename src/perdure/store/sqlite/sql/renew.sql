@@ -13,4 +13,5 @@ WHERE live.n = tasks.n
 AND live.attempt_id = asked.value ->> 2 AND live.token = asked.value ->> 3
 AND live.state IN ('leased', 'running', 'cancelling')
 AND live.lease_ends_us > :now AND live.deadline_us > :now
+AND coalesce(live.cancel_ends_us, :now + 1) > :now
 AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
