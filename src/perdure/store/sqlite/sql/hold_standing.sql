@@ -7,4 +7,5 @@ CROSS JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.
 CROSS JOIN live ON live.n = tasks.n
 WHERE live.attempt_id = asked.value ->> 2 AND live.token = asked.value ->> 3
 AND live.lease_ends_us > :now AND live.deadline_us > :now
+AND coalesce(live.cancel_ends_us, :now + 1) > :now
 AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
