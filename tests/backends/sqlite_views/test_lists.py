@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, ORGANIZATION, PARTLY_DONE, World
+from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, ORGANIZATION, PARTLY_DONE, World, retry_in
 from perdure.domain import limits
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import ENDED, UNFINISHED, JobState, Reason, TaskState
@@ -85,6 +85,17 @@ async def test_held_ones_are_paged_newest_first(world: World) -> None:
     held = TaskFilter(states=(TaskState.LEASED, TaskState.RUNNING, TaskState.CANCELLING))
     for limit in (1, 2, 5):
         assert await listed(world, held, limit) == [lease.hold.task_id for lease in leases[::-1]]
+
+
+async def test_waiting_ones_are_paged_newest_first(world: World) -> None:
+    delayed = [await world.submit(delay=60) for _ in range(3)]
+    leases = [await world.lease() for _ in range(3)]
+    await world.finish(*leases, settlement=retry_in(60))
+    retrying = [lease.hold.task_id for lease in leases]
+    both = TaskFilter(states=(TaskState.PENDING, TaskState.RETRYING))
+    assert await listed(world, TaskFilter(states=(TaskState.PENDING,)), 2) == delayed[::-1]
+    assert await listed(world, TaskFilter(states=(TaskState.RETRYING,)), 2) == retrying[::-1]
+    assert await listed(world, both, 2) == [*retrying[::-1], *delayed[::-1]]
 
 
 async def test_ends_of_one_instant_are_paged_without_gap_or_repeat(world: World) -> None:
