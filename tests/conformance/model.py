@@ -362,7 +362,10 @@ class Model:
     def _decide(self, touched: list[MTask]) -> None:
         unmet = []
         for child in touched:
-            if child.state is not S.PENDING or child.met:
+            if child.state is S.PENDING and child.met:
+                self._join(child)
+                continue
+            if child.state is not S.PENDING:
                 continue
             verdict = self._rule(child)
             if verdict is True:

@@ -88,6 +88,16 @@ OPEN_PARENT = """
 """
 """Parents that have not ended, or whose end has not reached their children yet."""
 
+PARENT_AGAIN = """
+    EXISTS (
+        SELECT 1 FROM edges
+        JOIN (SELECT n, generation FROM live UNION ALL SELECT n, generation FROM ends) AS above
+            ON above.n = edges.parent
+        WHERE edges.child = live.n AND above.generation > 1
+    )
+"""
+"""A parent was redriven: what it had let go before is not called back."""
+
 MET_EARLY = "(waits = 0 AND (rule = 'any_succeeded' AND good > 0 OR rule = 'any_failed' AND bad > 0))"
 """The trigger asks for one parent only, and that one has ended so."""
 
@@ -132,14 +142,12 @@ CHECKS = {
     "a task that never ran does not wait for the parents that are open (task, waits, open)": f"""
         SELECT n, waits, {OPEN_PARENT} AS open FROM live JOIN tasks USING (n)
         WHERE state = 'pending' AND fence = 0 AND live.job IS NOT NULL AND waits <> open AND NOT {MET_EARLY}
+        AND NOT (waits = 0 AND {PARENT_AGAIN})
     """,
     "a task runs or is about to before its parents ended": f"""
         SELECT n, state FROM live JOIN tasks USING (n)
         WHERE state IN ('queued', 'leased', 'running') AND generation = 1 AND {OPEN_PARENT} > 0 AND NOT {MET_EARLY}
-        AND NOT EXISTS (
-            SELECT 1 FROM edges JOIN live AS above ON above.n = edges.parent
-            WHERE edges.child = live.n AND above.generation > 1
-        )
+        AND NOT {PARENT_AGAIN}
     """,
     "a task that waits for nothing cannot start by its trigger and has not ended": """
         SELECT live.n, rule, good, bad, live.excused, parents FROM live JOIN tasks USING (n)

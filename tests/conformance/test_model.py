@@ -339,7 +339,8 @@ class Lives(RuleBasedStateMachine):
     def holds(self) -> None:
         self.check_tasks()
         self.check_jobs()
-        assert not STORES[self.store_name].contradictions(self.folder)
+        contradictions = STORES[self.store_name].contradictions(self.folder)
+        assert not contradictions, contradictions
 
     def check_tasks(self) -> None:
         page = self.do(self.world.views.tasks(ORGANIZATION, TaskFilter(), 1000))
@@ -348,7 +349,8 @@ class Lives(RuleBasedStateMachine):
             task = self.model.tasks[row.id]
             real = (row.state, row.reason, row.generation, row.losses, row.lease_expires_us, row.deadline_us)
             lease = task.attempt.ends_us if task.attempt else None
-            assert real == (task.state, task.reason, task.generation, task.losses, lease, task.deadline_us)
+            modelled = (task.state, task.reason, task.generation, task.losses, lease, task.deadline_us)
+            assert real == modelled, f"{row.id} is {real}, not {modelled}"
 
     def check_jobs(self) -> None:
         page = self.do(self.world.views.jobs(ORGANIZATION, list(JobState), 1000))
