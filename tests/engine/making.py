@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any, NamedTuple
 
-from perdure.ambient import Ids
+from perdure.ambient import Chance, Ids
 from perdure.domain.attempt import Lease
 from perdure.domain.outcome import Failed, Failure, Outcome, Succeeded
 from perdure.domain.task import Body
 from perdure.engine.engine import Engine
+from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.requests import Principal, TaskRequest
 from perdure.errors import PerdureError
 from perdure.store.ledger import Settled, Submitted, Swept, WorkerInfo
@@ -29,6 +30,11 @@ class Bench(NamedTuple):
     store: SqliteStore
     clock: VirtualClock
     ids: Ids
+
+    def engine_with(self, **settings: Any) -> Engine:
+        """Another engine on the same store, with other settings."""
+        chosen = EngineSettings(**settings)
+        return Engine(self.store, clock=self.clock, ids=self.ids, chance=Chance(1), settings=chosen)
 
     async def answer(self, **fields: Any) -> Submitted | PerdureError:
         """What one submit is answered."""

@@ -212,3 +212,17 @@ async def test_a_worker_that_leaves_is_no_longer_active(bench: Bench) -> None:
     await bench.engine.leave("w")
     (view,) = await bench.engine.views.workers(ME.organization, None)
     assert view.left_us is not None
+
+
+@pytest.mark.parametrize("grace", [0.0, 5.0, 90.0])
+async def test_holders_of_a_cancelled_jobs_tasks_have_the_grace_that_was_chosen(grace: float, bench: Bench) -> None:
+    engine = bench.engine_with(cancel_grace=grace)
+    await bench.worker()
+    await engine.submit_job(JobRequest(name="j", tasks=[JobTaskRequest(kind=KIND, name="only")]), ME)
+    lease = await bench.lease()
+    assert lease.job_id is not None
+    await engine.cancel_job(lease.job_id, ME)
+    (cascade,) = [each for each in engine.duties() if each.name == "cascade"]
+    await cascade.run_once(bench.clock.monotonic_us())
+    (control,) = await engine.control("w")
+    assert control.cancel_us == grace * limits.SECOND_US

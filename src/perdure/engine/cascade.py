@@ -13,9 +13,10 @@ class Cascade:
     wakes_on = Topic.ENDED | Topic.CONTROL
     rest_us = 50_000
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, cancel_grace_us: int) -> None:
         self._ledger = ledger
+        self._cancel_grace_us = cancel_grace_us
 
     async def run_once(self, now_us: int) -> Swept:
         """Settle at most one sweep of descendants."""
-        return await self._ledger.cascade(limits.CASCADE_MAX_TASKS)
+        return await self._ledger.cascade(limits.CASCADE_MAX_TASKS, self._cancel_grace_us)

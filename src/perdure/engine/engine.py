@@ -270,7 +270,7 @@ class Engine:
             Promote(ledger),
             Expire(ledger),
             Lose(ledger, self._clock, self._chance, self._policies, self._kinds.leases_us),
-            Cascade(ledger),
+            Cascade(ledger, settings.cancel_grace_us),
             FailUnroutable(ledger, settings.unroutable_after_us, settings.worker_active_us),
             Retain(ledger, settings.retention_us),
         ]

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.settlement import AttemptFacts, Settlement
 from perdure.domain.states import Reason, TaskState
@@ -372,8 +373,10 @@ class Ledger(Protocol):
     async def losses_suspended_until(self) -> int:
         """The instant (store time) until which no lease is declared lost; 0 when there is none."""
 
-    async def cascade(self, limit: int) -> Swept:
-        """Go on from the frontier: settle children of ended tasks, cancel open tasks of stopping jobs."""
+    async def cascade(self, limit: int, grace_us: int = limits.CANCEL_GRACE_DEFAULT_US) -> Swept:
+        """Go on from the frontier: settle children of ended tasks, cancel open tasks of stopping jobs. Holders of the
+        latter have `grace_us` to stop.
+        """
 
     async def fail_unroutable(self, after_us: int, active_us: int, limit: int) -> Swept:
         """`queued` -> `failed` or `dead_lettered` (`unroutable`) where for `after_us` some worker seen within

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.settlement import AttemptFacts
 from perdure.domain.states import TaskState
@@ -147,13 +148,13 @@ class SqliteLedger:
         return await self._readers.read(lambda tx: settling.find_doubtful(tx, limit))
 
     async def suspend_losses(self, until_us: int) -> None:
-        await self._act(lambda tx: tx.run("losses_suspend", until=until_us))
+        await self._act(lambda tx: settling.suspend_losses(tx, until_us))
 
     async def losses_suspended_until(self) -> int:
-        return int(await self._readers.read(lambda tx: tx.value("losses_suspended")))
+        return await self._readers.read(settling.losses_suspended_until)
 
-    async def cascade(self, limit: int) -> Swept:
-        return await self._act(lambda tx: sweeping.cascade(tx, limit))
+    async def cascade(self, limit: int, grace_us: int = limits.CANCEL_GRACE_DEFAULT_US) -> Swept:
+        return await self._act(lambda tx: sweeping.cascade(tx, limit, grace_us))
 
     async def fail_unroutable(self, after_us: int, active_us: int, limit: int) -> Swept:
         return await self._act(lambda tx: sweeping.fail_unroutable(tx, after_us, active_us, limit))

@@ -25,7 +25,13 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
     templates: dict[tuple[Any, ...], int] = {}
     rows = [_row(each, templates) for each in settlings]
     document, shared = batch(rows), batch(list(templates))
-    tx.run("settle_stage", batch=document, templates=shared, timeout_grace=limits.TIMEOUT_GRACE_US)
+    tx.run(
+        "settle_stage",
+        batch=document,
+        templates=shared,
+        timeout_grace=limits.TIMEOUT_GRACE_US,
+        suspension_max=limits.LEASE_MAX_US,
+    )
     summary = tx.document("settle_summary")
     if len(summary["items"]) < len(settlings):
         tx.run("settle_stage_cancelling", batch=document, templates=shared)
@@ -137,9 +143,25 @@ def _facts_of(row: list[Any]) -> AttemptFacts:
     )
 
 
+def suspend_losses(tx: Transaction, until_us: int) -> None:
+    """Declare nothing lost before `until_us`, nor longer than a lease can be."""
+    until_us = min(until_us, tx.now_us + limits.LEASE_MAX_US)
+    tx.run("losses_suspend", until=until_us, suspension_max=limits.LEASE_MAX_US)
+
+
+def losses_suspended_until(tx: Transaction) -> int:
+    """Until when nothing is declared lost."""
+    return int(tx.value("losses_suspended", suspension_max=limits.LEASE_MAX_US))
+
+
 def find_doubtful(tx: Transaction, count: int) -> list[Doubtful]:
     """Live attempts that a duty may have to end, with what it decides by."""
-    found = tx.document("doubtful_find", count=count, timeout_grace=limits.TIMEOUT_GRACE_US)
+    found = tx.document(
+        "doubtful_find",
+        count=count,
+        timeout_grace=limits.TIMEOUT_GRACE_US,
+        suspension_max=limits.LEASE_MAX_US,
+    )
     holds = [Hold(organization, task, attempt, "") for organization, task, attempt, _, _ in found]
     return [
         Doubtful(hold, Guard(guard), known, retry)

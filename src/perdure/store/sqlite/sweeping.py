@@ -1,6 +1,5 @@
 """What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
 
-from perdure.domain import limits
 from perdure.store.ledger import Swept
 from perdure.store.sqlite.cancelling import cancel_held_rows
 from perdure.store.sqlite.ending import end_waiting, settle_children
@@ -34,11 +33,11 @@ def expire(tx: Transaction, count: int) -> Swept:
     return Swept(moved, tx.value("overdue_next"), moved >= count)
 
 
-def cascade(tx: Transaction, count: int) -> Swept:
+def cascade(tx: Transaction, count: int, grace_us: int) -> Swept:
     """Go on from the frontier and with stopping jobs, until `count` tasks have moved or nothing is left."""
     moved = 0
     while moved < count:
-        step = _cascade_frontier(tx, count - moved) + _stop_jobs(tx, count - moved)
+        step = _cascade_frontier(tx, count - moved) + _stop_jobs(tx, count - moved, grace_us)
         if step == 0:
             break
         moved += step
@@ -55,11 +54,11 @@ def _cascade_frontier(tx: Transaction, count: int) -> int:
     return int(taken)
 
 
-def _stop_jobs(tx: Transaction, count: int) -> int:
+def _stop_jobs(tx: Transaction, count: int, grace_us: int) -> int:
     """Cancel open tasks of stopping jobs."""
     tx.run("stopping_waiting", count=count)
     moved = end_waiting(tx)
-    held = tx.document("stopping_held", count=count, grace=limits.CANCEL_GRACE_DEFAULT_US)
+    held = tx.document("stopping_held", count=count, grace=grace_us)
     cancel_held_rows(tx, held)
     return moved + len(held)
 

@@ -10,7 +10,10 @@ FROM (
                 WHEN live.deadline_us <= :now THEN 'deadline_over'
                 WHEN live.lease_ends_us <= :now AND (
                     live.state = 'cancelling'
-                    OR :now >= (SELECT value FROM meta WHERE key = 'losses_suspended_until_us')
+                    OR (
+                        SELECT value <= :now OR value > :now + :suspension_max
+                        FROM meta WHERE key = 'losses_suspended_until_us'
+                    )
                 ) THEN 'lease_over'
                 WHEN live.state = 'running' AND live.started_us + tasks.timeout_us + :timeout_grace <= :now
                     THEN 'timeout_over'

@@ -56,7 +56,9 @@ AND CASE template.guard
         AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
     WHEN 'lease_over' THEN
         live.lease_ends_us <= :now
-        AND :now >= (SELECT value FROM meta WHERE key = 'losses_suspended_until_us')
+        AND (
+            SELECT value <= :now OR value > :now + :suspension_max FROM meta WHERE key = 'losses_suspended_until_us'
+        )
     WHEN 'deadline_over' THEN live.deadline_us <= :now
     WHEN 'timeout_over' THEN live.started_us + tasks.timeout_us + :timeout_grace <= :now
     WHEN 'worker_revoked' THEN
