@@ -4,6 +4,7 @@ Instants are microseconds of the store's clock. What is decided purely (settleme
 takes the settlement and says what becomes of it.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from perdure.domain.attempt import Hold
 from perdure.domain.settlement import Charge, Settlement
 from perdure.domain.states import BAD_ENDS, ENDED, GOOD_ENDS, HELD, WAITING, JobState, Reason, TaskState
 from perdure.domain.task import Task
-from perdure.domain.transitions import targets
+from perdure.domain.transitions import Event, targets
 from perdure.store.ledger import CancelAnswer, Guard, SettleAnswer, WorkerOrder
 
 S = TaskState
@@ -90,15 +91,17 @@ class Model:
     orders: dict[str, WorkerOrder] = field(default_factory=dict)
     capacity: dict[str, int] = field(default_factory=dict)
     paused: bool = False
+    dead_letters: bool = True
     suspended_us: int = 0
     step: int = 0
     keys: dict[str, tuple[str, str]] = field(default_factory=dict)
+    reached: Counter[tuple[TaskState | None, Event]] = field(default_factory=Counter)
+    """How often each move of the lifecycle was made."""
 
     # Submitting
 
     def submit(self, spec: Task) -> MTask:
         """A task without parents is queued when it is due."""
-        self.step += 1
         task = self._add(spec)
         self._join(task)
         return task
@@ -107,6 +110,7 @@ class Model:
         due = self.now_us + (spec.delay_us or 0)
         expires = None if spec.ttl_us is None else self.now_us + spec.ttl_us
         task = self.tasks[spec.id] = MTask(spec, self.now_us, due, expires)
+        self.reached[None, Event.SUBMIT] += 1
         return task
 
     def submit_job(self, job: Any) -> None:
@@ -123,11 +127,12 @@ class Model:
             if not self.tasks[spec.id].parents:
                 self._join(self.tasks[spec.id])
 
-    def _join(self, task: MTask, front: bool = False) -> None:
+    def _join(self, task: MTask) -> None:
         task.met = True
         if task.due_us <= self.now_us:
+            self.reached[task.state, Event.PROMOTE] += 1
             task.state = S.QUEUED
-            task.rank = (0 if front else 1, self.step)
+            task.rank = (1, self.step)
 
     # Time
 
@@ -156,7 +161,7 @@ class Model:
             if task.expires_us is not None and task.expires_us <= self.now_us:
                 found.append((task, S.EXPIRED, Reason.TTL))
             elif task.deadline_us is not None and task.deadline_us <= self.now_us:
-                found.append((task, S.DEAD_LETTERED, Reason.DEADLINE))
+                found.append((task, S.DEAD_LETTERED if self.dead_letters else S.FAILED, Reason.DEADLINE))
         return found
 
     def expire(self) -> int:
@@ -168,6 +173,15 @@ class Model:
             self._end_all(ending)
             moved += len(ending)
         return moved
+
+    def postpone(self, task_id: str, run_at_us: int) -> bool:
+        """Whether the task waits for its new time now."""
+        task = self.tasks[task_id]
+        if task.state not in (S.PENDING, S.QUEUED) or task.blocked:
+            return False
+        self.reached[task.state, Event.POSTPONE] += 1
+        task.state, task.due_us = S.PENDING, run_at_us
+        return True
 
     # Claiming
 
@@ -189,6 +203,7 @@ class Model:
         assert fence == max(task.fence + 1, self.now_us)
         if task.deadline_us is None:
             task.deadline_us = self.now_us + task.spec.execution_limit_us
+        self.reached[S.QUEUED, Event.CLAIM] += 1
         task.state, task.fence = S.LEASED, fence
         ends = min(self.now_us + task.spec.lease_us, task.deadline_us)
         task.attempt = MAttempt(hold, worker, ends, fence)
@@ -230,6 +245,7 @@ class Model:
 
     def _start(self, task: MTask) -> None:
         if task.state is S.LEASED and task.attempt is not None:
+            self.reached[S.LEASED, Event.START] += 1
             task.state = S.RUNNING
             task.attempt.started_us = self.now_us
 
@@ -302,6 +318,8 @@ class Model:
             if known is not None and known[0] == digest:
                 return SettleAnswer.REPLAYED, known[1]
             return SettleAnswer.LEASE_LOST, None
+        known_move = settlement.state in targets(task.state, settlement.event)
+        self.reached[task.state, settlement.event if known_move else Event.ACKNOWLEDGE] += 1
         state = self._apply(task, task.attempt, settlement)
         self.ended[hold.attempt_id] = (digest, state)
         return SettleAnswer.APPLIED, state
@@ -340,6 +358,9 @@ class Model:
     def _end_all(self, ending: list[tuple[MTask, TaskState, Reason]], follow: bool = True) -> None:
         for task, state, reason in ending:
             assert task.state not in ENDED
+            if task.attempt is None:
+                event = {S.EXPIRED: Event.EXPIRE, S.CANCELLED: Event.CANCEL}.get(state, Event.FAIL)
+                self.reached[task.state, event] += 1
             task.state, task.reason, task.attempt = state, reason, None
             task.cancel_ends_us = None
             stops = task.job is not None and state in BAD_ENDS and task.spec.if_failed == "cancel_job"
@@ -420,6 +441,7 @@ class Model:
     # Operators
 
     def _cancel_held(self, task: MTask, reason: Reason, grace_us: int) -> None:
+        self.reached[task.state, Event.CANCEL] += 1
         task.state = S.CANCELLING
         task.cancel_reason = reason
         task.cancel_ends_us = self.now_us + grace_us
@@ -456,6 +478,7 @@ class Model:
             task.job.stopping = None
         again = [task, *self._fallen(task)]
         for each in again:
+            self.reached[each.state, Event.REDRIVE if each is task else Event.REVIVE] += 1
             each.state, each.reason, each.generation = S.PENDING, None, each.generation + 1
             each.failures = each.losses = 0
             each.deadline_us, each.cancel_reason, each.met = None, None, False
