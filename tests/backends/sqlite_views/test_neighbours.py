@@ -11,7 +11,7 @@ GRAPH = {"a": [], "b": ["a"], "c": ["a"]}
 async def live_through(world: World, kind: str) -> Family:
     """A job with a retried, a running and a waiting task, with parts, phases and a line of its own history."""
     worker = await world.worker(f"worker of {kind}", kinds=(kind,))
-    family = await world.submit_job(GRAPH, tasks={name: {"kind": kind} for name in GRAPH})
+    family = await world.submit_job(GRAPH, tasks={name: {"kind": kind} for name in GRAPH}, principal=kind)
     lease = await world.claim_one(worker)
     await world.report(lease, part=part(1), phase="planning")
     await world.finish(lease, settlement=retry_in(0))
@@ -66,7 +66,7 @@ async def test_nothing_of_the_neighbours_is_seen(world: World) -> None:
     assert [each.type for each in events].count("leased") == 2
     assert len(parts) == 2
     assert first.id == family["a"]
-    assert seen["job"].id == family.id
+    assert (seen["job"].id, seen["history"][0].actor) == (family.id, "own")
     assert [task.name for task in seen["tasks"]] == ["a", "b", "c"]
     await some_neighbours(world, "after")
     assert await all_that_is_read(world, family) == seen

@@ -14,6 +14,7 @@ OPTIONS = '{"labels":{"team":"blue","odd \\"key\\"":"x"},"metadata":{"deep":[1,{
 
 
 async def test_a_queued_task_shows_its_specification(world: World) -> None:
+    await world.submit(payload='"another"')
     submitted = world.task(
         priority=7, options=OPTIONS, idempotency_key="k", request_hash="h", initiator="carol", ttl=60
     )
