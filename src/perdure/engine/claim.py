@@ -3,6 +3,7 @@ again.
 """
 
 from collections import deque
+from hashlib import blake2b
 
 from perdure.ambient import Ids
 from perdure.domain import limits
@@ -22,12 +23,19 @@ class Claim:
         self._ids = ids
         self._unanswered: dict[str, deque[list[tuple[str, str]]]] = {}
 
-    async def __call__(self, worker_id: str, count: int) -> list[Lease]:
-        """At most `count` leases; those of an earlier claim without an answer come first."""
+    async def __call__(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
+        """At most `count` leases; those of an earlier claim without an answer come first.
+
+        With a `request_id`, a secret of whoever asks, the same leases come whenever the same request is sent again,
+        through any engine of the store; nothing is remembered here then.
+        """
         if isinstance(count, bool) or not isinstance(count, int):
             raise Invalid("count must be a whole number", field="count")
         if count <= 0:
             return []
+        if request_id is not None:
+            wanted = derived_attempts(request_id, min(count, limits.CLAIM_MAX_TASKS))
+            return await self._ledger.claim(ClaimRequest(worker_id, wanted))
         leases = self._take_unanswered(worker_id) or self._new(min(count, limits.CLAIM_MAX_TASKS))
         try:
             return await self._ledger.claim(ClaimRequest(worker_id, leases))
@@ -51,3 +59,16 @@ class Claim:
         if not waiting:
             del self._unanswered[worker_id]
         return leases
+
+
+def derived_attempts(request_id: str, count: int) -> list[tuple[str, str]]:
+    """Ids and tokens of attempts that follow from a request's id (a UUID), the same ones every time.
+
+    The ids begin as the request's does, so that rows of one time lie together.
+    """
+    attempts: list[tuple[str, str]] = []
+    head, secret = request_id[:14], request_id.encode()
+    for number in range(count):
+        digits = blake2b(b"%d" % number, key=secret, digest_size=26).hexdigest()
+        attempts.append((f"{head}7{digits[:3]}-8{digits[3:6]}-{digits[6:18]}", digits[18:50]))
+    return attempts

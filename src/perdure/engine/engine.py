@@ -12,7 +12,7 @@ from perdure.engine.claim import Claim
 from perdure.engine.duties import Duty, DutyRunner
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.expire import Expire
-from perdure.engine.kinds import Kinds, Names
+from perdure.engine.kinds import Kind, Kinds, Names
 from perdure.engine.lose import Lose
 from perdure.engine.parts_taken import PartsTaken
 from perdure.engine.promote import Promote
@@ -64,10 +64,11 @@ class Operations(Protocol):
 
     # working
     async def declare(self, kinds: Sequence[KindDefinition], by: Principal) -> None: ...
+    async def kinds(self, by: Principal) -> list[Kind]: ...
     async def register(self, worker: WorkerInfo) -> WorkerOrder: ...
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder: ...
     async def leave(self, worker_id: str) -> None: ...
-    async def claim(self, worker_id: str, count: int) -> list[Lease]: ...
+    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]: ...
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]: ...
     async def control(self, worker_id: str) -> list[Control]: ...
     async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]: ...
@@ -163,6 +164,11 @@ class Engine:
         """Store kinds as their workers have them. Raises `Invalid` with the field."""
         await self._kinds.declare(kinds, by)
 
+    async def kinds(self, by: Principal) -> list[Kind]:
+        """The kinds that are known, by name."""
+        known = await self._kinds.of(by.organization)
+        return [known[name] for name in sorted(known)]
+
     async def register(self, worker: WorkerInfo) -> WorkerOrder:
         """Make a worker known; what operators ordered for it is returned."""
         return await self._workers.register(worker)
@@ -175,9 +181,9 @@ class Engine:
         """Note that a worker is gone for good."""
         await self._workers.leave(worker_id)
 
-    async def claim(self, worker_id: str, count: int) -> list[Lease]:
-        """At most `count` leases; after a lost answer the same ones."""
-        return await self._claim(worker_id, count)
+    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
+        """At most `count` leases; after a lost answer the same ones, to anybody with the same secret `request_id`."""
+        return await self._claim(worker_id, count, request_id)
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """Extend leases; `None` where the attempt is not live any more."""
