@@ -60,8 +60,9 @@ def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) ->
     redriven = sorted(chosen)
     fallen = tx.document("redrive_descendants", batch=batch(redriven))
     moves = [(row[3], str(row[1]), PENDING, 1) for _, row in chosen.values()]
-    moves += [(lane, state, PENDING, 1) for _, lane, state in fallen]
-    everything = batch(redriven + [n for n, _, _ in fallen])
+    again = redriven + [row[0] for row in fallen]
+    moves += [(row[1], row[2], PENDING, 1) for row in fallen]
+    everything = batch(again)
     for each, row in chosen.values():
         if each.payload is not None:
             tx.run("redrive_payload", n=row[0], payload=text_of(each.payload), encoding=each.payload.encoding)
@@ -72,8 +73,8 @@ def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) ->
     tx.run("redrive_remove", batch=everything)
     tx.run("redrive_unfrontier", batch=everything)
     count_moves(tx, moves)
-    _remember(tx, chosen, [n for n, _, _ in fallen])
-    _wait_again(tx, redriven + [n for n, _, _ in fallen])
+    _remember(tx, chosen, fallen)
+    _wait_again(tx, again)
 
 
 def _wait_again(tx: Transaction, numbers: list[int]) -> None:
@@ -84,14 +85,14 @@ def _wait_again(tx: Transaction, numbers: list[int]) -> None:
     settle_touched(tx)
 
 
-def _remember(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]], fallen: list[int]) -> None:
+def _remember(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]], fallen: list[list[Any]]) -> None:
     rows: list[tuple[Any, ...]] = []
     for n, (each, row) in chosen.items():
         data = batch({"edited": each.payload is not None, "from": row[1]})
         rows.append((each.organization, n, row[4], row[5] + 1, "redriven", each.actor, row[6], data))
-    if fallen:
-        each, row = next(iter(chosen.values()))
-        rows += [(each.organization, n, None, row[5] + 1, "revived", each.actor, row[6], None) for n in fallen]
+    actor = next(iter(chosen.values()))[0].actor
+    for n, _lane, _state, organization, generation, initiator in fallen:
+        rows.append((organization, n, None, generation + 1, "revived", actor, initiator, None))
     tx.run("event_insert", batch=batch(rows))
 
 

@@ -1,4 +1,5 @@
--- The tasks that were cancelled because of tasks of a batch, directly or through one another: number, lane, state.
+-- The tasks that were cancelled because of tasks of a batch, directly or through one another: number, lane, state, organization,
+-- generation, initiator.
 -- Those with a parent that was removed since are left alone: they could never run as they were meant to.
 WITH RECURSIVE fallen (n) AS (
     SELECT edges.child
@@ -17,6 +18,9 @@ WITH RECURSIVE fallen (n) AS (
     AND (SELECT count(*) FROM edges AS above WHERE above.child = ends.n)
         = (SELECT tasks.parents FROM tasks WHERE tasks.n = ends.n)
 )
-SELECT json_group_array(json_array(ends.n, ends.lane, ends.state))
+SELECT json_group_array(json_array(
+    ends.n, ends.lane, ends.state, ends.organization, ends.generation, tasks.initiator
+))
 FROM fallen
 CROSS JOIN ends ON ends.n = fallen.n
+CROSS JOIN tasks ON tasks.n = fallen.n

@@ -7,6 +7,9 @@ SET open = jobs.open + again.open,
     state = CASE WHEN jobs.started_us IS NULL THEN 'pending' ELSE 'running' END,
     finished_us = NULL,
     stopping = CASE WHEN jobs.open > 0 THEN jobs.stopping END,
+    cancel_us = CASE WHEN jobs.open > 0 THEN jobs.cancel_us END,
+    cancel_actor = CASE WHEN jobs.open > 0 THEN jobs.cancel_actor END,
+    cancel_text = CASE WHEN jobs.open > 0 THEN jobs.cancel_text END,
     failing_since_us = CASE WHEN jobs.failed > again.failed THEN jobs.failing_since_us END
 FROM (
     SELECT
