@@ -15,6 +15,7 @@ import msgspec
 
 from perdure.domain import limits
 from perdure.domain.policy import DEFAULT_ORGANIZATION
+from perdure.domain.states import ENDED
 from perdure.errors import Invalid, Malformed
 
 PREFIX = "PERDURE_"
@@ -54,7 +55,10 @@ def _setting(
     choices: tuple[str, ...] = (),
     empty: bool = False,
 ) -> Any:
-    return field(default=default, metadata={"rule": _Rule(doc, unit, low, high, choices, empty)})
+    metadata = {"rule": _Rule(doc, unit, low, high, choices, empty)}
+    return (
+        field(default_factory=dict, metadata=metadata) if default is dict else field(default=default, metadata=metadata)
+    )
 
 
 def _seconds(us: int) -> float:
@@ -151,6 +155,14 @@ class Settings:
     retention: float = _setting(
         _seconds(limits.RETENTION_DEFAULT_US), "How long what has ended is kept.", "s", low=0, high=3_650 * DAY
     )
+    retention_by_state: Mapping[str, float] = _setting(
+        dict,
+        "How long instead, for ends of these states; a kind may say otherwise of its own.",
+        "state=s, by comma",
+        low=0,
+        high=3_650 * DAY,
+        choices=tuple(sorted(ENDED)),
+    )
     payload_max_bytes: int = _setting(
         limits.PAYLOAD_MAX_BYTES, "The largest payload taken.", "bytes", low=1, high=limits.PAYLOAD_MAX_BYTES
     )
@@ -230,14 +242,28 @@ def _check(each: "Field[Any]", value: Any) -> None:
         raise Invalid(f"setting {name}: {error}", field=name) from None
     if value is None:
         return
-    if rule.choices and value not in rule.choices:
-        raise Invalid(f"setting {name} must be one of {', '.join(rule.choices)}, not {value!r}", field=name)
-    low, high = rule.low, rule.high
-    if low is not None and high is not None and not low <= value <= high:
-        allowed = f"{_allowed(rule)} {rule.unit}".rstrip()
-        raise Invalid(f"setting {name} must be {allowed}, not {value!r}", field=name)
+    if isinstance(value, Mapping):
+        for choice, number in value.items():
+            _check_choice(name, rule, choice)
+            _check_range(f"{name}.{choice}", rule, number)
+        return
+    _check_choice(name, rule, value)
+    _check_range(name, rule, value)
     if isinstance(value, str) and not value and not rule.empty:
         raise Invalid(f"setting {name} must not be empty", field=name)
+
+
+def _check_choice(name: str, rule: _Rule, value: Any) -> None:
+    if rule.choices and value not in rule.choices:
+        raise Invalid(f"setting {name} must be one of {', '.join(rule.choices)}, not {value!r}", field=name)
+
+
+def _check_range(name: str, rule: _Rule, value: Any) -> None:
+    low, high = rule.low, rule.high
+    if low is not None and high is not None and not low <= value <= high:
+        unit = "s" if "=s" in rule.unit else rule.unit
+        allowed = f"{_range(rule)} {unit}".rstrip()
+        raise Invalid(f"setting {name} must be {allowed}, not {value!r}", field=name)
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -270,11 +296,22 @@ def _converted(said: Mapping[str, Any], source: str) -> dict[str, Any]:
         kind = hints[name]
         if kind in (tuple[str, ...], tuple[str, ...] | None) and isinstance(value, str):
             value = [part.strip() for part in value.split(",") if part.strip()]
+        if kind == Mapping[str, float] and isinstance(value, str):
+            value = _pairs(name, value, source)
         try:
             result[name] = msgspec.convert(value, kind, strict=False)
         except msgspec.ValidationError as error:
             raise Invalid(f"setting {name} (said by {source}): {error}", field=name) from None
     return result
+
+
+def _pairs(name: str, text: str, source: str) -> dict[str, str]:
+    """`a=1, b=2` as a mapping."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    for key, equals, _ in pairs:
+        if not equals:
+            raise Invalid(f"setting {name} (said by {source}): write name=value after {key.strip()!r}", field=name)
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _shown(default: Any) -> str:
@@ -288,8 +325,10 @@ def _shown(default: Any) -> str:
 
 
 def _allowed(rule: _Rule) -> str:
-    if rule.choices:
-        return ", ".join(rule.choices)
+    return ": ".join(filter(None, (", ".join(rule.choices), _range(rule))))
+
+
+def _range(rule: _Rule) -> str:
     if rule.low is None or rule.high is None:
         return ""
     return f"{rule.low:,.12g} to {rule.high:,.12g}".replace(",", "")

@@ -4,17 +4,19 @@ import pytest
 
 from conformance.making import DONE, FAILED, HOUR, ORGANIZATION, World, part, us
 from perdure.domain.attempt import Progress
+from perdure.domain.retention import Retention
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import JobState, TaskState
 from perdure.store.ledger import Swept
 
 KEEP = 1000
+KEPT = Retention(us(KEEP))
 
 
 async def retain(world: World, limit: int = 100) -> int:
     moved = 0
     for _ in range(1000):
-        swept = await world.ledger.retain(us(KEEP), limit)
+        swept = await world.ledger.retain(KEPT, limit)
         moved += swept.moved
         if not swept.more:
             return moved
@@ -97,7 +99,7 @@ async def test_a_large_job_goes_in_bounded_steps(world: World) -> None:
     world.advance(KEEP + 1)
     sizes = []
     while True:
-        swept = await world.ledger.retain(us(KEEP), 20)
+        swept = await world.ledger.retain(KEPT, 20)
         sizes.append(swept.moved)
         if not swept.more:
             break
@@ -109,7 +111,7 @@ async def test_retention_is_bounded_and_says_whether_there_is_more(world: World)
     await world.submit_all([world.task() for _ in range(25)])
     await world.finish(*await world.claim(25))
     world.advance(KEEP + 1)
-    first = await world.ledger.retain(us(KEEP), 10)
+    first = await world.ledger.retain(KEPT, 10)
     assert isinstance(first, Swept)
     assert first.moved <= 10
     assert first.more

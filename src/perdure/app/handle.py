@@ -74,8 +74,8 @@ class Handle(Generic[R_co]):
     async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the task and return what its handler returned, as the type that it declares.
 
-        Raises `TaskFailed` when the task ended without a result and `WaitTimedOut` after `timeout` seconds; the task
-        goes on then.
+        Raises `TaskFailed` when the task ended without a result, `WaitTimedOut` after `timeout` seconds (the task goes
+        on then), and `NotFound` when the result is not kept any more.
         """
         await wait_all([self], timeout)
         result: R_co = value_of(self._known_end(), self._handler)
@@ -122,8 +122,15 @@ class Handle(Generic[R_co]):
 
 def value_of(ended: Ended, handler: Handler | None) -> Any:
     """The result of a task that has ended, as its handler's type where that is known. Raises `TaskFailed`."""
-    if ended.state not in GOOD_ENDS or ended.result is None:
+    if ended.state not in GOOD_ENDS:
         raise failure_of(ended)
+    if ended.result is None:
+        raise NotFound(
+            f"task {ended.id} ended {ended.state}, and its result is not kept any more: the kind's result_retention is"
+            " over",
+            what="result",
+            id=ended.id,
+        )
     return handler.decode_result(ended.result) if handler is not None else decode_result(ended.result)
 
 

@@ -62,6 +62,12 @@ class KindOptions(TypedDict, total=False):
     give_up_on: Sequence[type[BaseException]] | None
     """These errors are not."""
     isolation: Literal["async", "thread"] | None
+    retention: float | Mapping[str, float] | None
+    """How long tasks are kept once they have ended, in seconds: for all ends, or by end state such as
+    `{"succeeded": 3600}`. A task of a job stays as long as its job.
+    """
+    result_retention: float | None
+    """How long results are kept, where that is shorter."""
     redact: bool
     """Remove the payload once the task has ended and cannot be redriven."""
     upcasts: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None
@@ -134,8 +140,7 @@ class Task(Generic[P, R_co]):
     def defaults(self) -> dict[str, Any]:
         """The options that every task of this kind has where its submit says nothing."""
         said = msgspec.structs.asdict(self.handler.defaults)
-        del said["redact"]
-        return {name: value for name, value in said.items() if value is not None and value != ()}
+        return {name: said[name] for name in said if name in OPTION_NAMES and said[name] not in (None, ())}
 
     def call(self, *args: Any, **fields: Any) -> Call[R_co]:
         """A call with these arguments, to be submitted later. All keywords are the handler's, none are options.
@@ -234,6 +239,8 @@ def registration(kind: str, options: KindOptions) -> dict[str, Any]:
         said["retry"] = Retry(said.pop("max_attempts"))
     if "upcasts" in said:
         said["upcasters"] = said.pop("upcasts")
+    if isinstance(said.get("retention"), Mapping):
+        said["retention"] = dict(said["retention"])
     for name in said.keys() & {"retry_on", "give_up_on", "capabilities"}:
         said[name] = tuple(said[name])
     return said

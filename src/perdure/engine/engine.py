@@ -278,7 +278,7 @@ class Engine:
             Lose(ledger, self._clock, self._chance, self._policies, self._kinds.leases_us),
             Cascade(ledger, settings.cancel_grace_us),
             FailUnroutable(ledger, settings.unroutable_after_us, settings.worker_active_us),
-            Retain(ledger, settings.retention_us),
+            Retain(ledger, settings.kept),
         ]
 
     def duty_runner(self) -> DutyRunner:

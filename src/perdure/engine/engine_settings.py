@@ -1,9 +1,12 @@
 """What can be chosen about the operations, checked when it is chosen."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from perdure.domain import limits
+from perdure.domain.retention import Retention
+from perdure.engine.quantities import seconds_by_state_us
 from perdure.errors import Invalid
 
 
@@ -29,6 +32,8 @@ class EngineSettings:
     """How long after its last sign a worker counts as alive."""
     retention: float = _seconds(limits.RETENTION_DEFAULT_US)
     """How long what has ended is kept."""
+    retention_by_state: Mapping[str, float] = field(default_factory=dict)
+    """How long instead, for ends of these states."""
 
     def __post_init__(self) -> None:
         size = self.payload_max_bytes
@@ -46,6 +51,7 @@ class EngineSettings:
             ("retention", 0, limits.RETENTION_MAX_US),
         ):
             _check_seconds(name, getattr(self, name), low_us, high_us)
+        seconds_by_state_us(self.retention_by_state, "retention_by_state")
 
     @property
     def lease_us(self) -> int:
@@ -73,9 +79,10 @@ class EngineSettings:
         return round(self.worker_active * limits.SECOND_US)
 
     @property
-    def retention_us(self) -> int:
-        """`retention` in microseconds."""
-        return round(self.retention * limits.SECOND_US)
+    def kept(self) -> Retention:
+        """`retention` and `retention_by_state` as one."""
+        by_state = seconds_by_state_us(self.retention_by_state, "retention_by_state")
+        return Retention(round(self.retention * limits.SECOND_US), by_state)
 
 
 def _check_seconds(name: str, value: object, low_us: int, high_us: int) -> None:

@@ -10,12 +10,13 @@ import msgspec
 from perdure.ambient import Clock
 from perdure.domain import limits
 from perdure.domain.policy import DEFAULT_QUEUE
+from perdure.domain.retention import NOTHING, KindRetention
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, OnLoss
 from perdure.engine import encoding
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.names import WordCheck
-from perdure.engine.quantities import check_choice, check_count, check_priority, seconds_us
+from perdure.engine.quantities import check_choice, check_count, check_priority, seconds_by_state_us, seconds_us
 from perdure.engine.requests import KindDefinition, Principal
 from perdure.errors import Conflict, Invalid
 from perdure.store.definitions import Definition, Definitions
@@ -59,6 +60,7 @@ class Defaults(NamedTuple):
     on_loss: OnLoss
     retry: Retry
     redact: bool
+    retention: KindRetention
 
 
 class Kind:
@@ -133,7 +135,17 @@ def resolve(definition: KindDefinition, settings: EngineSettings, names: Names) 
         on_loss="retry" if definition.on_loss is None else check_choice(definition.on_loss, "on_loss", ON_LOSS),
         retry=retry,
         redact=bool(definition.redact),
+        retention=_retention(definition),
     )
+
+
+def _retention(definition: KindDefinition) -> KindRetention:
+    """How long ends of a kind are kept; the store reads the same from the kind's document. Raises `Invalid`."""
+    said = definition.retention
+    by_state = seconds_by_state_us(said, "retention") if isinstance(said, dict) else NOTHING
+    keep_us = None if isinstance(said, dict) else seconds_us(said, "retention", 0, limits.RETENTION_MAX_US)
+    result_us = seconds_us(definition.result_retention, "result_retention", 0, limits.RETENTION_MAX_US)
+    return KindRetention(keep_us, by_state, result_us)
 
 
 def check_capabilities(capabilities: object, names: Names) -> tuple[str, ...]:

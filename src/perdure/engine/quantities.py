@@ -1,11 +1,12 @@
 """Numbers from outside, checked and turned into the integers that are used inside."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from perdure.domain import limits
+from perdure.domain.states import ENDED, TaskState
 from perdure.errors import Invalid
 
 T = TypeVar("T", bound=str)
@@ -23,6 +24,21 @@ def seconds_us(value: object, field: str, low_us: int, high_us: int) -> int | No
             return us
     low, high = low_us / limits.SECOND_US, high_us / limits.SECOND_US
     raise Invalid(f"{field} must be between {low:g} and {high:.0f} seconds, not {_shown(value)}", field=field)
+
+
+def seconds_by_state_us(value: object, field: str) -> dict[TaskState, int]:
+    """How long what has ended is kept, by end state: seconds as microseconds. Raises `Invalid`."""
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{field} must map end states to seconds, not {_shown(value)}", field=field)
+    kept: dict[TaskState, int] = {}
+    for state, seconds in value.items():
+        if state not in ENDED:
+            ends = ", ".join(sorted(ENDED))
+            raise Invalid(f"{field} names {_shown(state)}, which is no end state; they are {ends}", field=field)
+        us = seconds_us(seconds, f"{field}.{state}", 0, limits.RETENTION_MAX_US)
+        if us is not None:
+            kept[TaskState(state)] = us
+    return kept
 
 
 def instant_us(value: object, field: str, now_us: int) -> int | None:

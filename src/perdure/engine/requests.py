@@ -87,5 +87,11 @@ class KindDefinition(msgspec.Struct, kw_only=True):
     max_losses: int | None = None
     on_loss: OnLoss | None = None
     capabilities: list[str] = []
+    retention: float | dict[str, float] | None = None
+    """How long its tasks are kept once they have ended: seconds for all ends, or by end state. `None`: as the system's
+    settings say. A task of a job stays as long as its job.
+    """
+    result_retention: float | None = None
+    """How long their results are kept, where that is shorter."""
     redact: bool = False
     """Remove the payload once the task has ended and cannot be redriven."""

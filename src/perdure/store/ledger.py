@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
+from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts, Settlement
 from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body, Job, Task
@@ -383,12 +384,16 @@ class Ledger(Protocol):
         `active_us` served the queue and organization and none of them had the kind.
         """
 
-    async def retain(self, keep_us: int, limit: int) -> Swept:
-        """Remove what ended longer than `keep_us` ago: tasks with attempts, results, parts and events; jobs when all of
-        it may go.
+    async def retain(self, retention: Retention, limit: int) -> Swept:
+        """Remove what has been kept for as long as `retention` says, counted from its end; at most `limit` tasks.
 
-        Never an open task, a task of an open job, or a result that an open task still needs. Also expired idempotency
-        keys and workers not seen for `keep_us`.
+        A task without a job goes with its attempts, result, parts and events. The document of its kind may say
+        otherwise of its own tasks: `retention` (seconds, or seconds by end state) and `result_retention` (seconds after
+        which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an open task,
+        a task of an open job, or a result that an open task still needs.
+
+        Idempotency keys whose life is over go too, and workers that hold nothing and were not seen for
+        `retention.keep_us`.
         """
 
     async def now_us(self) -> int:

@@ -33,6 +33,8 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     max_losses: int | None = None
     on_loss: OnLoss | None = None
     capabilities: tuple[str, ...] = ()
+    retention: float | dict[str, float] | None = None
+    result_retention: float | None = None
     redact: bool = False
 
 
