@@ -8,6 +8,7 @@ import pydantic
 import pytest
 
 import perdure
+from perdure.testing import TestApp
 
 
 async def test_a_result_has_the_type_that_the_handler_declares(app):
@@ -127,3 +128,23 @@ async def test_handles_of_two_apps_are_not_waited_for_together(app, tmp_path):
         handles = [await app.submit("add", left=1), await other.submit("add", left=1)]
         with pytest.raises(perdure.Misuse, match="different apps"):
             await perdure.wait_all(handles)
+
+
+async def test_a_result_that_is_not_kept_any_more_is_told_apart_from_a_failure(tmp_path):
+    app = perdure.App(tmp_path / "app.db")
+
+    @app.task("short", retention={"succeeded": 3600}, result_retention=60)
+    async def short() -> str:
+        return "soon gone"
+
+    async with TestApp(app) as t:
+        handle = await app.submit(short)
+        await t.run_until_idle()
+        assert await app.handle(handle.id).result(timeout=0) == "soon gone"
+        await t.advance(61)
+        with pytest.raises(perdure.NotFound, match="result is not kept any more"):
+            await app.handle(handle.id).result(timeout=0)
+        assert (await handle.status()).state == "succeeded"
+        await t.advance(3600)
+        with pytest.raises(perdure.NotFound, match="its retention may be over"):
+            await handle.status()

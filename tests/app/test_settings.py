@@ -88,6 +88,30 @@ def test_changed_settings_are_new_ones():
     assert settings.store == "perdure.db"
 
 
+def test_how_long_ends_are_kept_is_said_by_state(tmp_path):
+    said = {"succeeded": 60.0, "dead_lettered": 2_592_000.0}
+    assert Settings.load(environ={"PERDURE_RETENTION_BY_STATE": "succeeded=60, dead_lettered=2592000"}) == Settings(
+        retention_by_state=said
+    )
+    config = tmp_path / "perdure.toml"
+    config.write_text("[retention_by_state]\nsucceeded = 60\ndead_lettered = 2592000\n")
+    assert Settings.load(environ={}, config=config).retention_by_state == said
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("succeeded", "write name=value"),
+        ("succeeded=soon", "Expected `float`"),
+        ("running=60", "must be one of cancelled"),
+        ("succeeded=-1", "0 to 315360000 s"),
+    ],
+)
+def test_a_bad_choice_of_how_long_ends_are_kept_is_refused_with_its_name(text, says):
+    with pytest.raises(Invalid, match="retention_by_state.*" + says):
+        Settings.load(environ={"PERDURE_RETENTION_BY_STATE": text})
+
+
 def test_every_setting_is_told_with_its_variable_unit_and_meaning():
     rows = {row.name: row for row in settings_table()}
     assert rows["lease"].variable == "PERDURE_LEASE"

@@ -10,7 +10,7 @@ from engine.making import DONE, KIND, ME, Bench, QuietHub
 from perdure.ambient import Chance
 from perdure.domain.states import TaskState
 from perdure.engine.duties import DutyRunner
-from perdure.engine.requests import TaskRequest
+from perdure.engine.requests import KindDefinition, TaskRequest
 from perdure.errors import StoreUnreachable
 from perdure.store.ledger import Submitted, Swept
 from perdure.store.wakeups import Topic
@@ -245,6 +245,29 @@ async def test_what_has_ended_is_removed_after_its_retention(bench: Bench) -> No
         skip(0.1 * 86_400)
         await asyncio.sleep(120)
     assert await bench.engine.views.task(ME.organization, task_id) is None
+
+
+async def test_an_end_state_and_a_kind_are_kept_as_long_as_is_said_of_them(bench: Bench) -> None:
+    await bench.worker(kinds=(KIND, "short"))
+    await bench.engine.declare([KindDefinition(kind="short", retention=60, result_retention=30)], ME)
+    short, long = await bench.submit(kind="short"), await bench.submit()
+    for _ in range(2):
+        await bench.settle(await bench.lease(), DONE)
+    (retain,) = [
+        each for each in bench.engine_with(retention_by_state={"succeeded": 600}).duties() if each.name == "retain"
+    ]
+    left: list[list[bool]] = []
+    for _ in range(3):
+        skip(31)
+        await retain.run_once(0)
+        left.append([await bench.engine.views.task(ME.organization, each) is not None for each in (short, long)])
+        if left[-1][0]:
+            assert (await bench.view(short)).result is None
+            assert (await bench.view(long)).result == DONE.result
+    assert left == [[True, True], [False, True], [False, True]]
+    skip(600)
+    await retain.run_once(0)
+    assert await bench.engine.views.task(ME.organization, long) is None
 
 
 async def test_idle_duties_cost_less_than_thirty_runs_a_minute(bench: Bench) -> None:

@@ -44,6 +44,10 @@ async def test_kinds_of_another_organization_hold_nobody_here(bench: Bench) -> N
         (KindDefinition(kind=KIND, priority=11), "priority"),
         (KindDefinition(kind=KIND, queue=""), "queue"),
         (KindDefinition(kind=KIND, on_loss="no"), "on_loss"),  # type: ignore[arg-type]
+        (KindDefinition(kind=KIND, retention=-1), "retention"),
+        (KindDefinition(kind=KIND, retention={"running": 1}), "retention"),
+        (KindDefinition(kind=KIND, retention={"failed": -1}), "retention.failed"),
+        (KindDefinition(kind=KIND, result_retention=-1), "result_retention"),
     ],
 )
 async def test_a_bad_definition_is_refused_and_none_is_stored(

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
+from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts
 from perdure.domain.states import TaskState
 from perdure.domain.task import Job, Task
@@ -159,8 +160,8 @@ class SqliteLedger:
     async def fail_unroutable(self, after_us: int, active_us: int, limit: int) -> Swept:
         return await self._act(lambda tx: sweeping.fail_unroutable(tx, after_us, active_us, limit))
 
-    async def retain(self, keep_us: int, limit: int) -> Swept:
-        return await self._act(lambda tx: retaining.retain(tx, keep_us, limit))
+    async def retain(self, retention: Retention, limit: int) -> Swept:
+        return await self._act(lambda tx: retaining.retain(tx, retention, limit))
 
     async def now_us(self) -> int:
         return await self._readers.read(lambda tx: tx.now_us)

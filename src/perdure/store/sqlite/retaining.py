@@ -1,29 +1,67 @@
 """Removing what ended long enough ago."""
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from perdure.domain.limits import SECOND_US
+from perdure.domain.retention import NOTHING, KindRetention, Retention
+from perdure.domain.states import ENDED, GOOD_ENDS, JOB_ENDED, TaskState
 from perdure.store.ledger import Swept
 from perdure.store.sqlite.counting import ATTEMPTS, count_moves
 from perdure.store.sqlite.transaction import Transaction, batch
 
 _TABLES = ("attempts", "events", "progress", "checkpoints", "parts", "receipts", "items", "frontier", "edges", "ends")
 """What belongs to a task, before the task itself."""
+_RESULT_TABLES = ("results", "parts", "receipts")
+"""What belongs to a result."""
 
 
-def retain(tx: Transaction, keep_us: int, count: int) -> Swept:
-    """Remove at most `count` tasks that ended longer than `keep_us` ago, and what else has had its time."""
-    before = tx.now_us - keep_us
-    alone = tx.document("retain_alone", before=before, count=count)
-    remove_tasks(tx, alone)
-    removed = len(alone) + _remove_jobs(tx, before, count - len(alone))
+class _Line(NamedTuple):
+    """The ends of one lane in one state, and what their kind says."""
+
+    lane: int
+    state: TaskState
+    kind: KindRetention
+
+
+def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
+    """Remove at most `count` tasks and results whose time is over, and what else has had its time."""
+    lines = [_line_of(row) for row in tx.document("retain_lanes")]
+    removed = _remove_alone(tx, retention, lines, count)
+    removed += _remove_jobs(tx, retention, count - removed)
+    removed += _remove_results(tx, lines, count - removed)
     tx.run("remove_keys", count=count)
-    tx.run("remove_workers", before=before)
+    tx.run("remove_workers", before=tx.now_us - retention.keep_us)
     return Swept(removed, None, removed >= count)
 
 
-def _remove_jobs(tx: Transaction, before: int, count: int) -> int:
+def _line_of(row: list[Any]) -> _Line:
+    lane, state, said, result = row
+    by_state: Mapping[TaskState, int] = NOTHING
+    if isinstance(said, dict):
+        by_state = {TaskState(name): _us(seconds) for name, seconds in said.items() if name in ENDED}
+    keep_us = None if said is None or isinstance(said, dict) else _us(said)
+    return _Line(lane, TaskState(state), KindRetention(keep_us, by_state, None if result is None else _us(result)))
+
+
+def _us(seconds: float) -> int:
+    return round(seconds * SECOND_US)
+
+
+def _remove_alone(tx: Transaction, retention: Retention, lines: list[_Line], count: int) -> int:
+    """Remove tasks without a job."""
+    asked = [(each.lane, each.state, tx.now_us - retention.of_task(each.state, each.kind)) for each in lines]
+    tasks = tx.document("retain_alone", batch=batch(asked), count=count)
+    remove_tasks(tx, tasks)
+    return len(tasks)
+
+
+def _remove_jobs(tx: Transaction, retention: Retention, count: int) -> int:
     """Remove tasks of jobs that ended long enough ago; a job goes with the last of its tasks."""
     if count <= 0:
         return 0
-    jobs = tx.document("retain_jobs", before=before, count=count)
+    asked = [(state, tx.now_us - retention.of_job(state)) for state in sorted(JOB_ENDED)]
+    jobs = tx.document("retain_jobs", batch=batch(asked), count=count)
     if not jobs:
         return 0
     tasks = tx.document("retain_job_tasks", batch=batch(jobs), count=count)
@@ -31,6 +69,27 @@ def _remove_jobs(tx: Transaction, before: int, count: int) -> int:
     tx.run("remove_jobs", batch=batch(jobs))
     tx.run("remove_job_events", batch=batch(jobs))
     return len(tasks)
+
+
+def _remove_results(tx: Transaction, lines: list[_Line], count: int) -> int:
+    """Remove results of tasks without a job that are to go before their tasks."""
+    removed = 0
+    for each in lines:
+        if removed < count and each.state in GOOD_ENDS and each.kind.result_us is not None:
+            removed += _remove_results_of(tx, each, tx.now_us - each.kind.result_us, count - removed)
+    return removed
+
+
+def _remove_results_of(tx: Transaction, line: _Line, before_us: int, count: int) -> int:
+    place: dict[str, Any] = {"lane": line.lane, "state": line.state}
+    found = tx.document("retain_results", **place, before=before_us, count=count)
+    if found:
+        document = batch([n for _, n in found])
+        for table in _RESULT_TABLES:
+            tx.run(f"remove_{table}", batch=document)
+        finished_us, task = found[-1]
+        tx.run("retain_results_mark", **place, finished_us=finished_us, task=task)
+    return len(found)
 
 
 def remove_tasks(tx: Transaction, numbers: list[int]) -> None:
