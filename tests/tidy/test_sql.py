@@ -75,7 +75,13 @@ def test_migrations_are_numbered_without_gaps():
 
 def test_no_table_is_keyed_without_its_organization_or_its_task():
     text = "\n".join(path.read_text() for path in sorted(MIGRATIONS.glob("*.sql")))
-    without = {"meta", "counts", "totals", "duties"}
+    without = {"perdure_meta", "perdure_counts"}
     for name, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\n\)", text, re.DOTALL):
         if name not in without:
-            assert re.search(r"\borganizations?\b|\bREFERENCES tasks\b", body), name
+            assert re.search(r"\borganizations?\b|\bREFERENCES perdure_(?:tasks|lanes)\b", body), name
+
+
+def test_every_table_and_index_carries_the_projects_name_for_it_may_live_in_a_users_database():
+    text = "\n".join(path.read_text() for path in sorted(MIGRATIONS.glob("*.sql")))
+    names = re.findall(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)", text)
+    assert [name for name in names if not name.startswith("perdure_")] == []
