@@ -22,6 +22,9 @@ class _Line(NamedTuple):
     lane: int
     state: TaskState
     kind: KindRetention
+    done_us: int
+    done: int
+    """The last end whose result has been removed ahead of its task: instant and number."""
 
 
 def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
@@ -36,12 +39,13 @@ def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
 
 
 def _line_of(row: list[Any]) -> _Line:
-    lane, state, said, result = row
+    lane, state, said, result, done_us, done = row
     by_state: Mapping[TaskState, int] = NOTHING
     if isinstance(said, dict):
         by_state = {TaskState(name): _us(seconds) for name, seconds in said.items() if name in ENDED}
     keep_us = None if said is None or isinstance(said, dict) else _us(said)
-    return _Line(lane, TaskState(state), KindRetention(keep_us, by_state, None if result is None else _us(result)))
+    kind = KindRetention(keep_us, by_state, None if result is None else _us(result))
+    return _Line(lane, TaskState(state), kind, done_us, done)
 
 
 def _us(seconds: float) -> int:
@@ -82,7 +86,8 @@ def _remove_results(tx: Transaction, lines: list[_Line], count: int) -> int:
 
 def _remove_results_of(tx: Transaction, line: _Line, before_us: int, count: int) -> int:
     place: dict[str, Any] = {"lane": line.lane, "state": line.state}
-    found = tx.document("retain_results", **place, before=before_us, count=count)
+    done = {"done_us": line.done_us, "done": line.done}
+    found = tx.document("retain_results", **place, **done, before=before_us, count=count)
     if found:
         document = batch([n for _, n in found])
         for table in _RESULT_TABLES:
