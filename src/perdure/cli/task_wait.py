@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from perdure.cli.output import console, plain, write_json, write_table
+from perdure.cli.output import console, plain, write_json, write_note, write_table
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
 from perdure.errors import NotFound
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SHOWN_EVERY = 0.25
 """Seconds between two looks while somebody watches."""
+LINE_EVERY = 1.0
+"""Seconds between two lines of progress where nobody does: in a log."""
 
 
 def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | None, any_of: bool, as_json: bool) -> int:
@@ -60,14 +62,33 @@ async def _watch(session: Session, task_ids: Sequence[str], advance: Callable[[i
 
 @contextlib.asynccontextmanager
 async def watched(total: int, what: str) -> AsyncIterator[Callable[[int], None]]:
-    """A progress bar on standard error where somebody watches; what it gives sets how many are done."""
+    """A progress bar on standard error where somebody watches, else lines; what it gives sets how many are done."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     screen = console(to_stderr=True)
+    if not screen.is_terminal:
+        yield _lines(total, what)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
+    with Progress(*columns, console=screen, transient=True) as progress:
         bar = progress.add_task(what, total=total)
         yield lambda done: progress.update(bar, completed=done)
+
+
+def _lines(total: int, what: str) -> Callable[[int], None]:
+    """Writes a line now and then, when more are done than at the last one."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    shown, shown_at = 0, loop.time()
+
+    def advance(done: int) -> None:
+        nonlocal shown, shown_at
+        if done > shown and loop.time() - shown_at >= LINE_EVERY:
+            shown, shown_at = done, loop.time()
+            write_note(f"{what}: {done} of {total}")
+
+    return advance
 
 
 def _write(ended: "Sequence[Ended]") -> None:
