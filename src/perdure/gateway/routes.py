@@ -1,54 +1,22 @@
 """The one table of routes: routing, authorization, OpenAPI, the client's types and the tests are made from it."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from perdure import wire
 from perdure.errors import (
     AlreadyEnded,
     Conflict,
     IdempotencyConflict,
-    LeaseLost,
     NotFound,
     Overloaded,
-    PerdureError,
     Redacted,
     TooLarge,
 )
+from perdure.gateway.route import LARGE_MAX_BYTES, Problems, Route
+from perdure.gateway.worker_routes import WORKING
 
-Problems = tuple[type[PerdureError], ...]
-
-SMALL_MAX_BYTES = 1024 * 1024
-"""The largest body of a request about one thing."""
-LARGE_MAX_BYTES = 8 * 1024 * 1024
-"""The largest body of a request about many things: send more in several requests."""
-
-
-class Route(NamedTuple):
-    """One operation. `path` has its variables in braces; all are texts of the path."""
-
-    method: str
-    path: str
-    name: str
-    """The operation: also its id in OpenAPI and its label in metrics."""
-    permission: str | None
-    """What a principal must have; `None` for what everybody may have."""
-    summary: str
-    answer: Any = None
-    """The type of a good answer's body; `None` for no body (204)."""
-    body: Any = None
-    """The type of the request's body; `None` for no body."""
-    optional: bool = False
-    """The body may be left out."""
-    query: Any = None
-    """The type of the parameters; `None` for none."""
-    statuses: tuple[int, ...] = (200,)
-    problems: Problems = ()
-    """What it may raise besides what every route may (`Malformed`, `Invalid`, `Unavailable`)."""
-    keyed: bool = False
-    """It takes the header `Idempotency-Key`."""
-    max_bytes: int = SMALL_MAX_BYTES
-    """The largest body taken."""
-
+HTML = "text/html; charset=utf-8"
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 _SUBMIT: Problems = (IdempotencyConflict, Overloaded, TooLarge)
 _CHANGE: Problems = (Conflict,)
@@ -189,7 +157,7 @@ JOBS: tuple[Route, ...] = (
         wire.JobStopping,
         wire.CancelJob,
         optional=True,
-        statuses=(202,),
+        statuses=(202, 200),
         problems=(NotFound, AlreadyEnded),
     ),
 )
@@ -332,115 +300,17 @@ OPERATING: tuple[Route, ...] = (
     Route("GET", "/v1/meta/config", "show_config", "meta:read", "Settings and limits in effect", wire.Config),
 )
 
-WORKING: tuple[Route, ...] = (
-    Route("POST", "/v1/worker/register", "register_worker", "work", "Make a worker known", wire.Order, wire.Register),
-    Route(
-        "POST",
-        "/v1/worker/heartbeat",
-        "worker_heartbeat",
-        "work",
-        "Say that a worker is there",
-        wire.Order,
-        wire.Heartbeat,
-    ),
-    Route(
-        "POST",
-        "/v1/worker/leave",
-        "worker_leave",
-        "work",
-        "Say that a worker is gone for good",
-        body=wire.Leave,
-        statuses=(204,),
-    ),
-    Route(
-        "POST",
-        "/v1/worker/claim",
-        "claim_work",
-        "work",
-        "Claim tasks, waiting for some",
-        wire.ClaimAnswer,
-        wire.ClaimWork,
-    ),
-    Route(
-        "GET",
-        "/v1/worker/hints",
-        "wait_for_hints",
-        "work",
-        "Wait for a hint of new work",
-        wire.Hinted,
-        query=wire.HintQuery,
-    ),
-    Route(
-        "POST",
-        "/v1/worker/renew",
-        "renew_leases",
-        "work",
-        "Renew leases",
-        wire.RenewAnswer,
-        wire.RenewMany,
-        max_bytes=LARGE_MAX_BYTES,
-    ),
-    Route(
-        "GET",
-        "/v1/worker/control",
-        "list_controls",
-        "work",
-        "Ask for the cancels of what a worker holds",
-        wire.Controls,
-        query=wire.ControlQuery,
-    ),
-    Route(
-        "POST",
-        "/v1/worker/inputs",
-        "read_inputs",
-        "work",
-        "Read how the parents of a task ended",
-        wire.Inputs,
-        wire.Hold,
-        problems=(LeaseLost, TooLarge),
-    ),
-    Route(
-        "POST",
-        "/v1/worker/report",
-        "report_work",
-        "work",
-        "Report progress, phases, parts and checkpoints",
-        wire.ReportAnswer,
-        wire.ReportMany,
-        max_bytes=LARGE_MAX_BYTES,
-    ),
-    Route(
-        "POST",
-        "/v1/worker/settle",
-        "settle_work",
-        "work",
-        "End attempts",
-        wire.SettleAnswers,
-        wire.SettleMany,
-        max_bytes=LARGE_MAX_BYTES,
-    ),
-    Route(
-        "POST",
-        "/v1/worker/settle-one",
-        "settle_one",
-        "work",
-        "End one attempt",
-        wire.SettleAnswered,
-        wire.SettleOne,
-        problems=(LeaseLost,),
-    ),
-    Route(
-        "POST",
-        "/v1/worker/hand-back",
-        "hand_back",
-        "work",
-        "Give leases back unused",
-        wire.SettleAnswers,
-        wire.HandBack,
-        max_bytes=LARGE_MAX_BYTES,
-    ),
+SYSTEM: tuple[Route, ...] = (
+    Route("GET", "/healthz", "check_health", None, "Whether the process answers", wire.Health),
+    Route("GET", "/readyz", "check_readiness", None, "Whether work can be taken", wire.Readiness, statuses=(200, 503)),
+    Route("GET", "/metrics", "read_metrics", "metrics:read", "Metrics for Prometheus", media=PROMETHEUS),
+    Route("GET", "/openapi.json", "describe_api", None, "This description", dict[str, Any]),
+    Route("GET", "/docs", "show_docs", None, "The API reference for people", media=HTML),
+    Route("GET", "/problems/{code}", "explain_problem", None, "What a type of problem means", media=HTML),
 )
 
-ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *WORKING)
+ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *WORKING, *SYSTEM)
 
 BY_NAME: dict[str, Route] = {route.name: route for route in ROUTES}
+
+__all__ = ["BY_NAME", "ROUTES", "Problems", "Route"]

@@ -1,0 +1,208 @@
+"""The gateway: an ASGI application made from the table of routes.
+
+A bare ASGI callable, because a framework's request, response and routing cost more than all of a submit.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from perdure.ambient import Clock, Ids
+from perdure.domain.limits import SECOND_US
+from perdure.engine.engine import Operations
+from perdure.engine.requests import Principal
+from perdure.gateway import problems
+from perdure.gateway.access import Access
+from perdure.gateway.claim_pool import ClaimPool
+from perdure.gateway.docs_page import docs_page
+from perdure.gateway.hints import Hints
+from perdure.gateway.job_handlers import JobHandlers
+from perdure.gateway.limits import GatewayLimits
+from perdure.gateway.openapi import describe
+from perdure.gateway.operating_handlers import OperatingHandlers, Told
+from perdure.gateway.paths import Match, Paths
+from perdure.gateway.readiness import Readiness
+from perdure.gateway.request import (
+    Answer,
+    ClientGone,
+    Headers,
+    Reading,
+    Receive,
+    Request,
+    Send,
+    encode,
+    idempotency_key,
+)
+from perdure.gateway.route import Route
+from perdure.gateway.routes import ROUTES
+from perdure.gateway.system_handlers import Render, SystemHandlers
+from perdure.gateway.task_handlers import TaskHandlers
+from perdure.gateway.worker_handlers import WorkerHandlers
+from perdure.telemetry.observer import Observer
+
+Handler = Callable[[Request], Awaitable[Answer]]
+Scope = Mapping[str, Any]
+
+ALWAYS: Headers = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+UNMATCHED = "unmatched"
+"""What a request that met no route is counted as."""
+
+
+class Surroundings(NamedTuple):
+    """What a gateway is handed."""
+
+    operations: Operations
+    access: Access
+    principal: Principal
+    """Who asks for the gateway itself: for its probe of the store."""
+    limits: GatewayLimits
+    observer: Observer
+    metrics: Render
+    of_itself: Told
+    clock: Clock
+    ids: Ids
+
+
+class _Endpoint(NamedTuple):
+    route: Route
+    reading: Reading
+    handler: Handler
+    content_type: tuple[bytes, bytes]
+
+
+class _Sent(NamedTuple):
+    """An answer as it goes out."""
+
+    route: str
+    status: int
+    headers: Headers
+    body: bytes
+    close: bool = False
+
+
+class Gateway:
+    """Answers HTTP. `async with gateway:` for as long as it serves; it owns neither store nor listener."""
+
+    def __init__(self, around: Surroundings) -> None:
+        operations = around.operations
+        self.readiness = Readiness(
+            lambda: operations.views.ended(around.principal.organization, [around.ids.new()]), around.clock
+        )
+        self._hints = Hints(operations.subscribe, around.ids.new())
+        self._pool = ClaimPool(operations, self._hints)
+        self._access = around.access
+        self._observer = around.observer
+        self._clock = around.clock
+        self._ids = around.ids
+        description = describe(around.of_itself.version)
+        groups = (
+            TaskHandlers(operations),
+            JobHandlers(operations),
+            OperatingHandlers(operations, around.of_itself),
+            WorkerHandlers(operations, self._pool, self._hints),
+            SystemHandlers(self.readiness, around.metrics, description, docs_page(description)),
+        )
+        self._paths = Paths((route.method, route.path, _endpoint(route, groups, around.limits)) for route in ROUTES)
+
+    async def __aenter__(self) -> "Gateway":
+        self._hints.start()
+        self._pool.start()
+        self.readiness.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Answer everybody who waits, and wait for nothing any more. Harmless when closed already."""
+        await self._pool.stop()
+        await self._hints.stop()
+        await self.readiness.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self.__aenter__()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began_us = self._clock.monotonic_us()
+        try:
+            sent = await self._sent(scope, receive)
+        except ClientGone:
+            return
+        headers = [*ALWAYS, *sent.headers]
+        if sent.status != 204:
+            headers.append((b"content-length", b"%d" % len(sent.body)))
+        if sent.close:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": sent.status, "headers": headers})
+        await send({"type": "http.response.body", "body": sent.body})
+        self._observer.answered(sent.route, sent.status, (self._clock.monotonic_us() - began_us) / SECOND_US)
+
+    async def _sent(self, scope: Scope, receive: Receive) -> _Sent:
+        name, read = UNMATCHED, _Read(receive)
+        try:
+            match = self._paths.find(scope["method"], _path(scope))
+            name = match.target.route.name
+            return await self._handled(match, scope, read)
+        except (ClientGone, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            told = problems.tell(error, self._ids.new())
+            self._observer.refused(told.members["code"])
+            return _Sent(name, told.status, told.headers, encode(told.members), close=not read.whole)
+
+    async def _handled(self, match: "Match[_Endpoint]", scope: Scope, receive: "_Read") -> _Sent:
+        route, reading, handler, content_type = match.target
+        headers = dict(scope["headers"])
+        by = self._access.authenticate(scope)
+        self._access.authorize(by, route.permission)
+        query = reading.query(scope["query_string"])
+        key = idempotency_key(route, headers)
+        body = await reading.body(headers, receive)
+        answer = await handler(Request(by, match.variables, query, body, key, receive))
+        shown = answer.body
+        if shown is None:
+            return _Sent(route.name, answer.status, [*answer.headers], b"")
+        data = shown if isinstance(shown, bytes) else encode(shown)
+        return _Sent(route.name, answer.status, [content_type, *answer.headers], data)
+
+
+class _Read:
+    """`receive` that knows whether the request has been read to its end."""
+
+    __slots__ = ("_receive", "whole")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.whole = False
+
+    async def __call__(self) -> Any:
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self.whole = True
+        return message
+
+
+def _endpoint(route: Route, groups: tuple[object, ...], limits: GatewayLimits) -> _Endpoint:
+    handler = next(getattr(group, route.name) for group in groups if hasattr(group, route.name))
+    return _Endpoint(route, Reading(route, limits), handler, (b"content-type", route.media.encode()))
+
+
+def _path(scope: Scope) -> str:
+    """The path below where the gateway is mounted, as it came, escapes and all."""
+    raw = scope.get("raw_path")
+    path: str = raw.split(b"?")[0].decode("ascii", "replace") if raw else scope["path"]
+    root: str = scope.get("root_path", "")
+    return path.removeprefix(root) if root else path

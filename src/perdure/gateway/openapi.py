@@ -1,0 +1,175 @@
+"""OpenAPI 3.1, made from the table of routes and the types of the bodies."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from perdure import wire
+from perdure.domain import limits
+from perdure.errors import Invalid, Malformed, PerdureError, TooLarge, Unavailable
+from perdure.gateway.problems import title_of, type_of
+from perdure.gateway.refusals import UnsupportedMedia
+from perdure.gateway.route import Route
+from perdure.gateway.routes import ROUTES
+from perdure.wire.problem import MEDIA_TYPE
+from perdure.wire.shapes import UUID_PATTERN, WORD_PATTERN
+
+STATUS_WORDS = {
+    200: "Done.",
+    202: "Taken.",
+    204: "Done; no body.",
+    207: "Some items were refused: each item tells.",
+    503: "Not now.",
+}
+GROUPS = (
+    ("/v1/worker/", "worker protocol"),
+    ("/v1/tasks", "tasks"),
+    ("/v1/jobs", "jobs"),
+    ("/v1/dead-letters", "dead letters"),
+    ("/v1/queues", "queues"),
+    ("/v1/workers", "workers"),
+    ("/v1/", "system"),
+    ("/", "system"),
+)
+_VARIABLE = re.compile(r"\{(\w+)\}")
+
+
+def describe(version: str) -> dict[str, Any]:
+    """The description of everything in the table of routes."""
+    types = _types()
+    shapes, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    shape_of = dict(zip(map(repr, types), shapes, strict=True))
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, shape_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "perdure",
+            "version": version,
+            "description": "Durable tasks over HTTP. Errors are RFC 9457 problems; each type has a page here.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": _mended(components)},
+    }
+
+
+def _types() -> list[Any]:
+    said = [part for route in ROUTES for part in (route.answer, route.body) if part is not None]
+    return [*{repr(each): each for each in said}.values(), wire.Problem]
+
+
+def _operation(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [next(group for prefix, group in GROUPS if route.path.startswith(prefix))],
+        "responses": _responses(route, shape_of),
+    }
+    if route.permission is not None:
+        operation["x-permission"] = route.permission
+    parameters = [*_variables(route), *_parameters(route), *_headers(route)]
+    if parameters:
+        operation["parameters"] = parameters
+    if route.body is not None:
+        operation["requestBody"] = {
+            "required": not route.optional,
+            "content": {"application/json": {"schema": shape_of[repr(route.body)]}},
+        }
+    return operation
+
+
+def _responses(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    for status in route.statuses:
+        answer: dict[str, Any] = {"description": STATUS_WORDS[status]}
+        if status == 204:
+            answers["204"] = answer
+            continue
+        shape = {"type": "string"} if route.answer is None else shape_of[repr(route.answer)]
+        answer["content"] = {route.media.split(";")[0]: {"schema": shape}}
+        answers[str(status)] = answer
+    by_status: dict[int, list[type[PerdureError]]] = {}
+    for cls in problems_of(route):
+        by_status.setdefault(cls.status, []).append(cls)
+    for status, classes in by_status.items():
+        told = answers.setdefault(str(status), {"description": ""})
+        told["description"] = " ".join([told["description"], *(_told(cls) for cls in classes)]).strip()
+        told.setdefault("content", {})[MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    return answers
+
+
+def problems_of(route: Route) -> list[type[PerdureError]]:
+    """Every class of error that the route may answer with."""
+    classes: list[type[PerdureError]] = [*route.problems, Malformed]
+    if route.permission is not None:
+        classes += [Invalid, Unavailable]
+    if route.body is not None:
+        classes += [Invalid, TooLarge, UnsupportedMedia]
+    return list(dict.fromkeys(classes))
+
+
+def _told(cls: type[PerdureError]) -> str:
+    return f"`{type_of(cls)}`: {title_of(cls)}."
+
+
+def _variables(route: Route) -> list[dict[str, Any]]:
+    return [_variable(name) for name in _VARIABLE.findall(route.path)]
+
+
+def _variable(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
+    if name == "queue":
+        schema = {"type": "string", "minLength": 1, "maxLength": limits.QUEUE_MAX_CHARS, "pattern": WORD_PATTERN}
+    elif name == "code":
+        schema = {"type": "string", "pattern": "^[a-z_]+$"}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    if route.query is None:
+        return []
+    shape, components = msgspec.json.schema_components([route.query], ref_template="#/components/schemas/{name}")
+    inner = components[shape[0]["$ref"].rpartition("/")[2]]
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in inner.get("required", ()),
+            "schema": _without_null(_inlined(schema, components)),
+        }
+        for name, schema in inner["properties"].items()
+    ]
+
+
+def _headers(route: Route) -> list[dict[str, Any]]:
+    if not route.keyed:
+        return []
+    schema = {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_MAX_BYTES, "pattern": "^[!-~]+$"}
+    return [{"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema}]
+
+
+def _inlined(schema: Any, components: dict[str, Any]) -> Any:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            return _inlined(components[schema["$ref"].rpartition("/")[2]], components)
+        return {name: _inlined(each, components) for name, each in schema.items()}
+    return [_inlined(each, components) for each in schema] if isinstance(schema, list) else schema
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that may be left out is not null when it is there."""
+    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    rest = {name: each for name, each in schema.items() if name != "anyOf" and each is not None}
+    return rest | choices[0] if len(choices) == 1 else schema
+
+
+def _mended(components: dict[str, Any]) -> dict[str, Any]:
+    """What the types cannot say: rules between fields, further members of problems."""
+    for name in ("SubmitTask", "SubmitJobTask"):
+        components[name]["not"] = {"required": ["delay", "run_at"]}
+    components["Problem"]["additionalProperties"] = True
+    return components

@@ -1,0 +1,171 @@
+"""Handlers about tasks: each calls one operation or view."""
+
+from collections.abc import Sequence
+
+from perdure import wire
+from perdure.domain import ids
+from perdure.domain.states import TaskState
+from perdure.engine.engine import Operations
+from perdure.errors import AlreadyEnded, Invalid, Malformed, NotFound, PerdureError, WaitTimedOut
+from perdure.gateway.problems import members_of
+from perdure.gateway.request import Answer, Request
+from perdure.store.ledger import Cancelled, Submitted
+from perdure.store.views import Page, TaskFilter, TaskView
+from perdure.wire.telling import ended_task, told
+
+REPLAYED = (b"idempotency-replayed", b"true")
+
+
+class TaskHandlers:
+    """What clients do with tasks."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+
+    async def submit_tasks(self, request: Request) -> Answer:
+        """Submit one task, or a list of them."""
+        body = request.body
+        if isinstance(body, list):
+            return await self._submit_list(request, body)
+        if request.key is not None:
+            body.idempotency_key = chosen_key(request.key, body.idempotency_key)
+        [answer] = await self._operations.submit([body], request.by)
+        if isinstance(answer, PerdureError):
+            raise answer
+        place = (b"location", b"/v1/tasks/" + answer.id.encode())
+        told_task = wire.SubmittedTask(id=answer.id, state=answer.state, replayed=answer.replayed)
+        return Answer(told_task, 200, (place, REPLAYED)) if answer.replayed else Answer(told_task, 202, (place,))
+
+    async def _submit_list(self, request: Request, tasks: Sequence[wire.SubmitTask]) -> Answer:
+        if request.key is not None:
+            raise Invalid("a list has no key of its own: give each item its `idempotency_key`", field="Idempotency-Key")
+        if not tasks:
+            raise Invalid("the list is empty: nothing is submitted", field="tasks")
+        answers = await self._operations.submit(tasks, request.by)
+        shown = [_submitted(each) for each in answers]
+        if any(isinstance(each, PerdureError) for each in answers):
+            return Answer(wire.SubmittedTasks(tasks=shown), 207)
+        replayed = all(isinstance(each, Submitted) and each.replayed for each in answers)
+        return Answer(wire.SubmittedTasks(tasks=shown), 200 if replayed else 202, (REPLAYED,) if replayed else ())
+
+    async def list_tasks(self, request: Request) -> Answer:
+        """List tasks, newest first."""
+        query: wire.TaskQuery = request.query
+        where = TaskFilter(
+            states=tuple(query.state),
+            kinds=tuple(query.kind),
+            queues=tuple(query.queue),
+            job=None if query.job is None else ids.parse(query.job, "job"),
+            labels=labels_of(query.label),
+            reasons=tuple(query.reason),
+        )
+        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor)
+        return Answer(shown_page(page))
+
+    async def show_task(self, request: Request) -> Answer:
+        """Show one task."""
+        return Answer(told(await self._found(request), wire.Task))
+
+    async def list_task_events(self, request: Request) -> Answer:
+        """Show the history of a task."""
+        events = await self._operations.views.events(request.by.organization, task_id(request))
+        return Answer(wire.Events(events=[told(each, wire.Event) for each in events]))
+
+    async def list_attempts(self, request: Request) -> Answer:
+        """Show the claims of a task."""
+        attempts = await self._operations.views.attempts(request.by.organization, task_id(request))
+        return Answer(wire.Attempts(attempts=[told(each, wire.Attempt) for each in attempts]))
+
+    async def list_parts(self, request: Request) -> Answer:
+        """Show the pieces of a task's result."""
+        parts = await self._operations.views.parts(request.by.organization, task_id(request))
+        return Answer(wire.Parts(parts=[told(each, wire.Part) for each in parts]))
+
+    async def list_logs(self, request: Request) -> Answer:
+        """Show what handlers logged: nothing is kept in this version."""
+        await self._found(request)
+        return Answer(wire.Logs(logs=[]))
+
+    async def cancel_task(self, request: Request) -> Answer:
+        """Cancel one task."""
+        wanted = task_id(request)
+        body: wire.CancelTask = request.body
+        [answer] = await self._operations.cancel([wanted], request.by, text=body.reason, note=body.note)
+        view = await self._found(request)
+        record = None if view.cancel is None else told(view.cancel, wire.CancelRecord)
+        if answer.answer == "ended":
+            raise AlreadyEnded(
+                f"task {wanted} has ended: {view.state} ({view.reason})",
+                task_id=wanted,
+                state=view.state,
+                reason=view.reason,
+            )
+        shown = wire.CancelledTask(id=wanted, state=view.state, reason=view.reason, cancel=record)
+        return Answer(shown, 202 if answer.state == TaskState.CANCELLING else 200)
+
+    async def cancel_tasks(self, request: Request) -> Answer:
+        """Cancel many tasks."""
+        body: wire.CancelTasks = request.body
+        answers = await self._operations.cancel(body.ids, request.by, text=body.reason, note=body.note)
+        return Answer(wire.CancelledTasks(tasks=[_cancelled(*each) for each in zip(body.ids, answers, strict=True)]))
+
+    async def wait_for_tasks(self, request: Request) -> Answer:
+        """Wait until tasks have ended, and tell of those that have."""
+        body: wire.WaitTasks = request.body
+        organization = request.by.organization
+        try:
+            ended = await self._operations.wait_ended(organization, body.ids, body.wait, body.any)
+        except WaitTimedOut:
+            ended = await self._operations.views.ended(organization, [ids.parse(each) for each in body.ids])
+        return Answer(wire.EndedTasks(tasks=[ended_task(each) for each in ended]))
+
+    async def _found(self, request: Request) -> TaskView:
+        wanted = task_id(request)
+        view = await self._operations.views.task(request.by.organization, wanted)
+        if view is None:
+            raise NotFound(f"there is no task {wanted}", what="task", id=wanted)
+        return view
+
+
+def task_id(request: Request) -> str:
+    """The id in the path. Raises `Malformed`."""
+    return ids.parse(request.path["task_id"])
+
+
+def chosen_key(header: str, body: str | None) -> str:
+    """The key of a request that may say it twice. Raises `Invalid` when it says two."""
+    if body is not None and body != header:
+        raise Invalid("the header Idempotency-Key and the body say different keys", field="idempotency_key")
+    return header
+
+
+def labels_of(said: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """`name:value` as pairs. Raises `Malformed`."""
+    labels: list[tuple[str, str]] = []
+    for each in said:
+        separator = ":" if ":" in each and ("=" not in each or each.index(":") < each.index("=")) else "="
+        name, found, value = each.partition(separator)
+        if not found or not name:
+            raise Malformed("a label is given as name:value", field="label")
+        labels.append((name, value))
+    return tuple(labels)
+
+
+def shown_page(page: Page) -> wire.TaskPage:
+    """A page of tasks without their bodies."""
+    return wire.TaskPage(tasks=[told(row, wire.Task, bodies=False) for row in page.rows], cursor=page.cursor)
+
+
+def refusal(error: PerdureError) -> wire.Refusal:
+    """A refusal as an item of a list."""
+    return wire.Refusal(problem=members_of(error))
+
+
+def _submitted(answer: Submitted | PerdureError) -> wire.SubmittedTask | wire.Refusal:
+    if isinstance(answer, PerdureError):
+        return refusal(answer)
+    return wire.SubmittedTask(id=answer.id, state=answer.state, replayed=answer.replayed)
+
+
+def _cancelled(wanted: str, answer: Cancelled) -> wire.CancelAnswered:
+    return wire.CancelAnswered(id=wanted, answer=answer.answer.value, state=answer.state, reason=answer.reason)

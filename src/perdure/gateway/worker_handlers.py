@@ -1,0 +1,233 @@
+"""Handlers of the worker protocol: remote workers do through them what local ones do through the engine."""
+
+from typing import Any
+
+from perdure import wire
+from perdure.domain import ids
+from perdure.domain.attempt import Hold, Lease, Part, Progress, Renewal, Report
+from perdure.domain.outcome import HandedBack, Outcome
+from perdure.engine.engine import Operations
+from perdure.engine.requests import Principal
+from perdure.errors import LeaseLost, PerdureError
+from perdure.gateway.access import Forbidden
+from perdure.gateway.claim_pool import ClaimPool, Wanted
+from perdure.gateway.hints import Hints, Seen
+from perdure.gateway.outcomes import outcome_of
+from perdure.gateway.problems import members_of
+from perdure.gateway.request import Answer, Request
+from perdure.store.ledger import Reported, SettleAnswer, Settled, WorkerInfo
+from perdure.store.wakeups import Topic
+from perdure.wire.shapes import JSON, body_json, json_body
+
+
+class WorkerHandlers:
+    """What remote workers do."""
+
+    def __init__(self, operations: Operations, pool: ClaimPool, hints: Hints) -> None:
+        self._operations = operations
+        self._pool = pool
+        self._hints = hints
+
+    async def register_worker(self, request: Request) -> Answer:
+        """Make a worker known."""
+        body: wire.Register = request.body
+        worker = WorkerInfo(
+            id=ids.parse(body.id, "worker"),
+            name=body.name,
+            host=body.host or "unknown",
+            pid=body.pid,
+            version=body.version or "unknown",
+            build=body.build,
+            kinds=tuple(body.kinds),
+            queues=tuple(body.queues),
+            organizations=_granted(request.by, body.organizations),
+            capabilities=tuple(sorted(body.capabilities)),
+            capacity=body.capacity,
+        )
+        order = await self._operations.register(worker)
+        self._pool.know(worker)
+        return Answer(wire.Order(order=order.value))
+
+    async def worker_heartbeat(self, request: Request) -> Answer:
+        """Note that a worker is there."""
+        body: wire.Heartbeat = request.body
+        order = await self._operations.heartbeat(ids.parse(body.worker_id, "worker"), body.capacity)
+        return Answer(wire.Order(order=order.value))
+
+    async def worker_leave(self, request: Request) -> Answer:
+        """Note that a worker is gone for good."""
+        worker_id = ids.parse(request.body.worker_id, "worker")
+        await self._operations.leave(worker_id)
+        self._pool.forget(worker_id)
+        return Answer(None, 204)
+
+    async def claim_work(self, request: Request) -> Answer:
+        """Lease tasks to a worker, waiting for some."""
+        body: wire.ClaimWork = request.body
+        wanted = Wanted(ids.parse(body.worker_id, "worker"), body.count, ids.parse(body.request_id, "request"))
+        leases = await self._pool.claim(wanted, body.wait, request.gone)
+        return Answer(wire.ClaimAnswer(leases=[_shown_lease(each) for each in leases]))
+
+    async def wait_for_hints(self, request: Request) -> Answer:
+        """Wait for a hint."""
+        query: wire.HintQuery = request.query
+        after = self._hints.read_cursor(query.after)
+        if after is None:
+            return self._hinted(Seen(-1, -1), self._hints.seen)
+        return self._hinted(after, await self._hints.next(after, Topic.READY | Topic.CONTROL, query.wait))
+
+    def _hinted(self, after: Seen, seen: Seen) -> Answer:
+        topics: list[Any] = []
+        if seen.ready > after.ready:
+            topics.append("ready")
+        if seen.control > after.control:
+            topics.append("control")
+        return Answer(wire.Hinted(topics=topics, cursor=self._hints.cursor(seen)))
+
+    async def renew_leases(self, request: Request) -> Answer:
+        """Extend leases."""
+        body: wire.RenewMany = request.body
+        renewals = [Renewal(hold_of(each.hold, request.by), each.started, each.delivered) for each in body.renewals]
+        renewed = await self._operations.renew(renewals)
+        shown = [
+            None if each is None else wire.Renewed(lease_us=each.lease_us, cancel_us=each.cancel_us) for each in renewed
+        ]
+        return Answer(wire.RenewAnswer(renewed=shown))
+
+    async def list_controls(self, request: Request) -> Answer:
+        """The cancels for what a worker holds."""
+        controls = await self._operations.control(ids.parse(request.query.worker_id, "worker"))
+        shown = [wire.TaskControl(attempt_id=each.attempt_id, cancel_us=each.cancel_us) for each in controls]
+        return Answer(wire.Controls(controls=shown))
+
+    async def read_inputs(self, request: Request) -> Answer:
+        """How the parents of a task ended."""
+        found = await self._operations.inputs(hold_of(request.body, request.by))
+        inputs = {
+            name: wire.ParentInput(
+                state=each.state,
+                result=None if each.result is None else body_json(each.result),
+                result_encoding=JSON if each.result is None else each.result.encoding,
+            )
+            for name, each in found.items()
+        }
+        return Answer(wire.Inputs(inputs=inputs))
+
+    async def report_work(self, request: Request) -> Answer:
+        """Store progress, phases, parts and checkpoints."""
+        body: wire.ReportMany = request.body
+        answers = await self._operations.report([_report_of(each, request.by) for each in body.reports])
+        return Answer(wire.ReportAnswer(answers=[_reported(each) for each in answers]))
+
+    async def settle_work(self, request: Request) -> Answer:
+        """End attempts."""
+        body: wire.SettleMany = request.body
+        return await self._settle(
+            [(hold_of(each.hold, request.by), outcome_of(each.outcome)) for each in body.settlements]
+        )
+
+    async def settle_one(self, request: Request) -> Answer:
+        """End one attempt. Raises `LeaseLost`."""
+        body: wire.SettleOne = request.body
+        hold = hold_of(body.hold, request.by)
+        [answer] = await self._operations.settle([(hold, outcome_of(body.outcome))])
+        if answer.answer is SettleAnswer.LEASE_LOST:
+            raise lease_lost(hold)
+        return Answer(_settled(hold, answer))
+
+    async def hand_back(self, request: Request) -> Answer:
+        """Give leases back unused."""
+        body: wire.HandBack = request.body
+        return await self._settle([(hold_of(each, request.by), HandedBack()) for each in body.holds])
+
+    async def _settle(self, outcomes: list[tuple[Hold, Outcome]]) -> Answer:
+        answers = await self._operations.settle(outcomes)
+        shown = [_settled(hold, answer) for (hold, _), answer in zip(outcomes, answers, strict=True)]
+        return Answer(wire.SettleAnswers(answers=shown))
+
+
+def hold_of(said: wire.Hold, by: Principal) -> Hold:
+    """The hold that a worker names, in the organization of whoever sent it: what the body says of that counts nothing.
+
+    Raises `Malformed` for what is no id.
+    """
+    return Hold(by.organization, ids.parse(said.task_id), ids.parse(said.attempt_id, "attempt"), said.token)
+
+
+def lease_lost(hold: Hold) -> LeaseLost:
+    """The refusal of a write by an attempt that is not live."""
+    return LeaseLost(
+        f"attempt {hold.attempt_id} does not hold task {hold.task_id} any more; nothing was changed",
+        task_id=hold.task_id,
+        attempt_id=hold.attempt_id,
+    )
+
+
+def _granted(by: Principal, said: list[str]) -> tuple[str, ...]:
+    for each in said:
+        if each != by.organization:
+            raise Forbidden(f"{by.name} may not work for organization {each[:100]!r}", field="organizations")
+    return (by.organization,)
+
+
+def _settled(hold: Hold, answer: Settled) -> wire.SettleAnswered:
+    problem = members_of(lease_lost(hold)) if answer.answer is SettleAnswer.LEASE_LOST else None
+    said: Any = answer.answer.value
+    return wire.SettleAnswered(answer=said, state=answer.state, problem=problem)
+
+
+def _reported(answer: Reported | PerdureError) -> wire.ReportAnswered:
+    if isinstance(answer, PerdureError):
+        return wire.ReportAnswered(problem=members_of(answer))
+    return wire.ReportAnswered(replayed=answer.replayed, cancel_us=answer.cancel_us)
+
+
+def _report_of(said: wire.Report, by: Principal) -> Report:
+    progress, part = said.progress, said.part
+    return Report(
+        hold_of(said.hold, by),
+        None if progress is None else Progress(progress.done, progress.total, progress.succeeded, progress.failed),
+        said.phase,
+        None if part is None else _part_of(part),
+        said.checkpoint,
+    )
+
+
+def _part_of(said: wire.PartSent) -> Part:
+    return Part(
+        said.sequence,
+        said.key,
+        said.named,
+        said.sha256,
+        json_body(said.data, said.data_encoding, "part.data"),
+        said.final,
+    )
+
+
+def _shown_lease(lease: Lease) -> wire.Lease:
+    hold = lease.hold
+    return wire.Lease(
+        hold=wire.Hold(
+            organization=hold.organization, task_id=hold.task_id, attempt_id=hold.attempt_id, token=hold.token
+        ),
+        kind=lease.kind,
+        queue=lease.queue,
+        priority=lease.priority,
+        payload=body_json(lease.payload),
+        payload_encoding=lease.payload.encoding,
+        attempt=lease.attempt,
+        fence=lease.fence,
+        generation=lease.generation,
+        lease_us=lease.lease_us,
+        timeout_us=lease.timeout_us,
+        deadline_us=lease.deadline_us,
+        start_within_us=lease.start_within_us,
+        job_id=lease.job_id,
+        name=lease.name,
+        parents=lease.parents,
+        retry=lease.retry,
+        options=lease.options,
+        initiator=lease.initiator,
+        checkpoint=lease.checkpoint,
+        max_attempts=lease.max_attempts,
+    )

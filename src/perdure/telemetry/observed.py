@@ -1,0 +1,177 @@
+"""Operations and duties that tell an observer what they did. What they do is what is behind them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perdure.ambient import Clock
+from perdure.domain.attempt import Hold, Lease, Renewal, Report
+from perdure.domain.limits import SECOND_US
+from perdure.domain.outcome import (
+    Failed,
+    GaveUp,
+    HandedBack,
+    NotStarted,
+    Outcome,
+    Snoozed,
+    Stopped,
+    Succeeded,
+    SucceededPartly,
+)
+from perdure.engine.duties import Duty
+from perdure.engine.engine import Operations
+from perdure.engine.requests import JobRequest, Principal, TaskRequest
+from perdure.errors import LeaseLost, PerdureError, Unavailable
+from perdure.store.ledger import JobSubmitted, ParentResult, Renewed, Reported, SettleAnswer, Settled, Submitted, Swept
+from perdure.store.wakeups import Topic
+from perdure.telemetry.observer import Observer
+
+OUTCOMES: dict[type[Any], str] = {
+    Succeeded: "succeeded",
+    SucceededPartly: "succeeded_partly",
+    Failed: "failed",
+    Snoozed: "snoozed",
+    GaveUp: "gave_up",
+    HandedBack: "handed_back",
+    Stopped: "stopped",
+    NotStarted: "not_started",
+}
+
+
+class ObservedOperations:
+    """`Operations` with an observer. What is not counted goes straight through."""
+
+    def __init__(self, operations: Operations, observer: Observer) -> None:
+        self._operations = operations
+        self._observer = observer
+        self.views = operations.views
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._operations, name)
+
+    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
+        """See `Operations`."""
+        try:
+            answers = await self._operations.submit(requests, by)
+        except Unavailable as error:
+            self._observer.store_failed(error.code)
+            raise
+        replayed = sum(1 for each in answers if isinstance(each, Submitted) and each.replayed)
+        stored = sum(1 for each in answers if isinstance(each, Submitted)) - replayed
+        self._observer.submitted(stored, replayed)
+        if len(answers) > 1:
+            for each in answers:
+                if isinstance(each, PerdureError):
+                    self._observer.refused(each.code)
+        return answers
+
+    async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted:
+        """See `Operations`."""
+        try:
+            answer = await self._operations.submit_job(request, by)
+        except Unavailable as error:
+            self._observer.store_failed(error.code)
+            raise
+        tasks = len(answer.task_ids)
+        self._observer.submitted(*((0, tasks) if answer.replayed else (tasks, 0)))
+        return answer
+
+    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
+        """See `Operations`."""
+        try:
+            leases = await self._operations.claim(worker_id, count, request_id)
+        except Unavailable as error:
+            self._observer.store_failed(error.code)
+            raise
+        self._observer.claimed(len(leases))
+        return leases
+
+    async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
+        """See `Operations`."""
+        try:
+            answers = await self._operations.renew(renewals)
+        except Unavailable as error:
+            self._observer.store_failed(error.code)
+            raise
+        lost = sum(1 for each in answers if each is None)
+        self._observer.renewed(len(answers) - lost)
+        if lost:
+            self._observer.lease_lost("renew", lost)
+        return answers
+
+    async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]:
+        """See `Operations`."""
+        return await self._operations.inputs(hold)
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
+        """See `Operations`."""
+        try:
+            answers = await self._operations.report(reports)
+        except Unavailable as error:
+            self._observer.store_failed(error.code)
+            raise
+        lost = sum(1 for each in answers if isinstance(each, LeaseLost))
+        if lost:
+            self._observer.lease_lost("report", lost)
+        return answers
+
+    async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
+        """See `Operations`."""
+        try:
+            answers = await self._operations.settle(outcomes)
+        except Unavailable as error:
+            self._observer.store_failed(error.code)
+            raise
+        ended = Counter(
+            (OUTCOMES[type(outcome)], str(answer.state))
+            for (_, outcome), answer in zip(outcomes, answers, strict=True)
+            if answer.answer is SettleAnswer.APPLIED
+        )
+        for (name, state), tasks in ended.items():
+            self._observer.settled(name, state, tasks)
+        lost = sum(1 for each in answers if each.answer is SettleAnswer.LEASE_LOST)
+        if lost:
+            self._observer.lease_lost("settle", lost)
+        return answers
+
+
+class ObservedDuty:
+    """A duty with an observer."""
+
+    def __init__(self, duty: Duty, observer: Observer, clock: Clock) -> None:
+        self._duty = duty
+        self._observer = observer
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        """See `Duty`."""
+        return self._duty.name
+
+    @property
+    def interval_us(self) -> int:
+        """See `Duty`."""
+        return self._duty.interval_us
+
+    @property
+    def wakes_on(self) -> Topic:
+        """See `Duty`."""
+        return self._duty.wakes_on
+
+    @property
+    def rest_us(self) -> int:
+        """See `Duty`."""
+        return self._duty.rest_us
+
+    async def run_once(self, now_us: int) -> Swept:
+        """See `Duty`."""
+        began_us = self._clock.monotonic_us()
+        try:
+            swept = await self._duty.run_once(now_us)
+        except Exception as error:
+            self._observer.duty_failed(self._duty.name)
+            if isinstance(error, Unavailable):
+                self._observer.store_failed(error.code)
+            raise
+        self._observer.duty_ran(self._duty.name, swept.moved, (self._clock.monotonic_us() - began_us) / SECOND_US)
+        return swept

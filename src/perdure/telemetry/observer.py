@@ -1,0 +1,77 @@
+"""What can be observed. Whoever does something tells the observer that it was handed; nobody asks it anything."""
+
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Called on the hot path: every method returns at once and never raises. Durations are seconds."""
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """A request was answered. `route` is a name of the table of routes, or one of few others."""
+
+    def submitted(self, tasks: int, replayed: int) -> None:
+        """New tasks were stored; `replayed` more existed before."""
+
+    def refused(self, code: str) -> None:
+        """Something was refused, by the error's code."""
+
+    def claimed(self, tasks: int) -> None:
+        """Tasks were leased."""
+
+    def settled(self, outcome: str, state: str, tasks: int) -> None:
+        """Attempts ended by their holder's outcome; the tasks are in `state` now."""
+
+    def lease_lost(self, operation: str, tasks: int) -> None:
+        """Writes of attempts that are not live were refused."""
+
+    def renewed(self, leases: int) -> None:
+        """Leases were extended."""
+
+    def handled(self, kind: str, outcome: str, seconds: float) -> None:
+        """A handler of this process ran so long."""
+
+    def duty_ran(self, duty: str, moved: int, seconds: float) -> None:
+        """A duty ran and moved so many tasks."""
+
+    def duty_failed(self, duty: str) -> None:
+        """A duty could not run."""
+
+    def store_failed(self, code: str) -> None:
+        """The store could not be used, by the error's code."""
+
+
+class Silent:
+    """Observes nothing."""
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """See `Observer`."""
+
+    def submitted(self, tasks: int, replayed: int) -> None:
+        """See `Observer`."""
+
+    def refused(self, code: str) -> None:
+        """See `Observer`."""
+
+    def claimed(self, tasks: int) -> None:
+        """See `Observer`."""
+
+    def settled(self, outcome: str, state: str, tasks: int) -> None:
+        """See `Observer`."""
+
+    def lease_lost(self, operation: str, tasks: int) -> None:
+        """See `Observer`."""
+
+    def renewed(self, leases: int) -> None:
+        """See `Observer`."""
+
+    def handled(self, kind: str, outcome: str, seconds: float) -> None:
+        """See `Observer`."""
+
+    def duty_ran(self, duty: str, moved: int, seconds: float) -> None:
+        """See `Observer`."""
+
+    def duty_failed(self, duty: str) -> None:
+        """See `Observer`."""
+
+    def store_failed(self, code: str) -> None:
+        """See `Observer`."""
