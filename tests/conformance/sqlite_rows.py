@@ -16,6 +16,10 @@ def connect(path: Path) -> apsw.Connection:
     return connection
 
 
+PREFIX = "perdure_"
+"""Before the name of every table of the store; what is without it is a user's own."""
+
+
 def tables(connection: apsw.Connection) -> list[str]:
     """The names of all tables."""
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
@@ -27,7 +31,7 @@ def snapshot(path: Path) -> dict[str, list[dict[str, Any]]]:
     connection = connect(path)
     try:
         connection.execute("BEGIN")
-        return {table: _rows(connection, table) for table in tables(connection)}
+        return {table.removeprefix(PREFIX): _rows(connection, table) for table in tables(connection)}
     finally:
         connection.close()
 
@@ -44,7 +48,8 @@ def _rows(connection: apsw.Connection, table: str) -> list[dict[str, Any]]:
 
 def _moves_by_itself(table: str, row: tuple[Any, ...]) -> bool:
     """The store's notes of its time, and the number of the last place taken in line: a place may be left empty."""
-    return (table == "meta" and str(row[0]).startswith(TIME_KEYS)) or (table == "counts" and row[0] == 0)
+    name = table.removeprefix(PREFIX)
+    return (name == "meta" and str(row[0]).startswith(TIME_KEYS)) or (name == "counts" and row[0] == 0)
 
 
 def without_late_results(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
@@ -57,6 +62,9 @@ def contradictions(path: Path) -> list[str]:
     """One line for each fact that the rows do not agree on."""
     connection = connect(path)
     try:
+        for table in tables(connection):
+            if table.startswith(PREFIX):
+                connection.execute(f"CREATE TEMP VIEW {table.removeprefix(PREFIX)} AS SELECT * FROM {table}")
         connection.execute("BEGIN")
         found = [f"{fact}: {row}" for fact, query in CHECKS.items() for row in connection.execute(query)]
         return found + _orphans(connection)
@@ -66,15 +74,15 @@ def contradictions(path: Path) -> list[str]:
 
 def _orphans(connection: apsw.Connection) -> list[str]:
     found: list[str] = []
-    for table in tables(connection):
+    for table in (name for name in tables(connection) if name.startswith(PREFIX)):
         columns = {row[1] for row in connection.execute(f"PRAGMA table_xinfo({table})")}
         for column, owners in (("n", "tasks"), ("parent", "tasks"), ("child", "tasks"), ("job", "jobs")):
-            if column not in columns or (table, column) == ("tasks", "n"):
+            if column not in columns or (table, column) == (f"{PREFIX}tasks", "n"):
                 continue
             key = "j" if owners == "jobs" else "n"
             query = (
                 f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL "
-                f"AND {column} NOT IN (SELECT {key} FROM {owners})"
+                f"AND {column} NOT IN (SELECT {key} FROM {PREFIX}{owners})"
             )
             found += [
                 f"a row of {table} belongs to a {owners[:-1]} that is gone: {row}" for row in connection.execute(query)
@@ -180,6 +188,14 @@ CHECKS = {
     """,
     "a result was kept for what did not succeed, or a success has none": """
         SELECT n, state FROM ends WHERE (state IN ('succeeded', 'partially_succeeded')) <> (result IS NOT NULL)
+        AND NOT EXISTS (
+            SELECT 1 FROM results_removed AS removed WHERE removed.lane = ends.lane AND removed.state = ends.state
+            AND (ends.finished_us, ends.n) <= (removed.finished_us, removed.task)
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM results_removed AS mark WHERE ends.job IS NULL AND ends.result IS NULL
+            AND mark.lane = ends.lane AND mark.state = ends.state AND (mark.finished_us, mark.task) >= (finished_us, n)
+        )
     """,
     "a receipt is of an attempt that neither lives nor succeeded": """
         SELECT n, attempt_id FROM receipts AS r
