@@ -161,7 +161,7 @@ class Gateway:
         except Exception as error:
             told = problems.tell(error, self._ids.new())
             self._observer.refused(told.members["code"])
-            return _Sent(name, told.status, told.headers, encode(told.members), close=not read.whole)
+            return _Sent(name, told.status, told.headers, encode(told.members), close=not read.whole and _has_body(scope))
 
     async def _handled(self, match: "Match[_Endpoint]", scope: Scope, receive: "_Read") -> _Sent:
         route, reading, handler, content_type = match.target
@@ -198,6 +198,11 @@ class _Read:
 def _endpoint(route: Route, groups: tuple[object, ...], limits: GatewayLimits) -> _Endpoint:
     handler = next(getattr(group, route.name) for group in groups if hasattr(group, route.name))
     return _Endpoint(route, Reading(route, limits), handler, (b"content-type", route.media.encode()))
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 def _path(scope: Scope) -> str:

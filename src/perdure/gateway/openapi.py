@@ -58,8 +58,13 @@ def describe(version: str) -> dict[str, Any]:
 
 
 def _types() -> list[Any]:
-    said = [part for route in ROUTES for part in (route.answer, route.body) if part is not None]
+    said = [part for route in ROUTES for part in (*answers_of(route), route.body) if part is not None]
     return [*{repr(each): each for each in said}.values(), wire.Problem]
+
+
+def answers_of(route: Route) -> tuple[Any, ...]:
+    """The types of good answers."""
+    return route.answer if isinstance(route.answer, tuple) else (route.answer,)
 
 
 def _operation(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +94,8 @@ def _responses(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
         if status == 204:
             answers["204"] = answer
             continue
-        shape = {"type": "string"} if route.answer is None else shape_of[repr(route.answer)]
+        shapes = [{"type": "string"} if each is None else shape_of[repr(each)] for each in answers_of(route)]
+        shape = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
         answer["content"] = {route.media.split(";")[0]: {"schema": shape}}
         answers[str(status)] = answer
     by_status: dict[int, list[type[PerdureError]]] = {}

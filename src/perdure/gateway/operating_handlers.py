@@ -119,7 +119,7 @@ class OperatingHandlers:
         body: wire.RequeueMany = request.body
         answers = await self._operations.redrive(body.ids, request.by, body.payload)
         shown = [
-            refusal(each) if isinstance(each, PerdureError) else wire.SubmittedTask(id=each, state=TaskState.QUEUED)
+            refusal(each) if isinstance(each, PerdureError) else wire.SubmitAnswered(id=each, state=TaskState.QUEUED)
             for each in answers
         ]
         return Answer(wire.Redriven(tasks=shown))

@@ -6,6 +6,7 @@ from perdure.domain.outcome import Outcome
 from perdure.domain.task import Body
 from perdure.engine import encoding
 from perdure.errors import Refused
+from perdure.wire import shapes
 from perdure.wire.shapes import JSON, Json, json_body
 from perdure.wire.working import AnyOutcome
 
@@ -40,6 +41,8 @@ def _success(said: wire.Succeeded | wire.SucceededPartly) -> Outcome:
 
 
 def _checked(result: Json, name: str) -> Body:
+    if result is shapes.NULL:
+        return Body(b"null", JSON)
     if name != JSON:
         return json_body(result, name, "result")
     return Body(encoding.encode(result, "result", limits.RESULT_MAX_BYTES), JSON)

@@ -76,6 +76,8 @@ def tell(error: Exception, request_id: str) -> Told:
     if error.status in (429, 503):
         seconds = error.fields.get("retry_after", RETRY_AFTER_SECONDS)
         headers.append((b"retry-after", str(max(1, round(float(seconds)))).encode()))
+    if "allow" in error.fields:
+        headers.append((b"allow", ", ".join(error.fields["allow"]).encode()))
     return Told(error.status, members, headers)
 
 

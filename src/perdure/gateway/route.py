@@ -23,7 +23,7 @@ class Route(NamedTuple):
     """What a principal must have; `None` for what everybody may have."""
     summary: str
     answer: Any = None
-    """The type of a good answer's body; `None` for no body (204)."""
+    """The type of a good answer's body, or a tuple of types; `None` for no body (204) or one of another media type."""
     body: Any = None
     """The type of the request's body; `None` for no body."""
     optional: bool = False

@@ -28,7 +28,7 @@ TASKS: tuple[Route, ...] = (
         "submit_tasks",
         "tasks:submit",
         "Submit one task, or a list of them",
-        wire.SubmittedTask | wire.SubmittedTasks,
+        (wire.SubmittedTask, wire.SubmittedTasks),
         wire.SubmitTask | list[wire.SubmitTask],
         statuses=(202, 200, 207),
         problems=_SUBMIT,

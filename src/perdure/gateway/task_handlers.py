@@ -156,15 +156,15 @@ def shown_page(page: Page) -> wire.TaskPage:
     return wire.TaskPage(tasks=[told(row, wire.Task, bodies=False) for row in page.rows], cursor=page.cursor)
 
 
-def refusal(error: PerdureError) -> wire.Refusal:
+def refusal(error: PerdureError) -> wire.SubmitAnswered:
     """A refusal as an item of a list."""
-    return wire.Refusal(problem=members_of(error))
+    return wire.SubmitAnswered(problem=members_of(error))
 
 
-def _submitted(answer: Submitted | PerdureError) -> wire.SubmittedTask | wire.Refusal:
+def _submitted(answer: Submitted | PerdureError) -> wire.SubmitAnswered:
     if isinstance(answer, PerdureError):
         return refusal(answer)
-    return wire.SubmittedTask(id=answer.id, state=answer.state, replayed=answer.replayed)
+    return wire.SubmitAnswered(id=answer.id, state=answer.state, replayed=answer.replayed)
 
 
 def _cancelled(wanted: str, answer: Cancelled) -> wire.CancelAnswered:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import UNSET
+
 from perdure import wire
 from perdure.domain import ids
 from perdure.domain.attempt import Hold, Lease, Part, Progress, Renewal, Report
@@ -17,7 +19,7 @@ from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
 from perdure.store.ledger import Reported, SettleAnswer, Settled, WorkerInfo
 from perdure.store.wakeups import Topic
-from perdure.wire.shapes import JSON, body_json, json_body
+from perdure.wire.shapes import NULL, body_json, json_body
 
 
 class WorkerHandlers:
@@ -106,8 +108,8 @@ class WorkerHandlers:
         inputs = {
             name: wire.ParentInput(
                 state=each.state,
-                result=None if each.result is None else body_json(each.result),
-                result_encoding=JSON if each.result is None else each.result.encoding,
+                result=NULL if each.result is None else body_json(each.result),
+                result_encoding=UNSET if each.result is None else each.result.encoding,
             )
             for name, each in found.items()
         }

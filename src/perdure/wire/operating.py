@@ -8,8 +8,9 @@ from msgspec import Meta
 
 from perdure.domain.states import TaskState
 from perdure.engine.requests import KindDefinition
+from perdure.wire import shapes
 from perdure.wire.shapes import Json
-from perdure.wire.tasks import Ids, Refusal, SubmittedTask
+from perdure.wire.tasks import Ids, SubmitAnswered
 
 
 class Queue(msgspec.Struct, kw_only=True, frozen=True):
@@ -94,7 +95,7 @@ class Ordered(msgspec.Struct, kw_only=True, frozen=True):
 class Requeue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Run a failed task again. `payload` replaces its own."""
 
-    payload: Json | None = None
+    payload: Json = shapes.NULL
 
 
 class RequeueMany(Requeue, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +107,7 @@ class RequeueMany(Requeue, kw_only=True, frozen=True, forbid_unknown_fields=True
 class Redriven(msgspec.Struct, kw_only=True, frozen=True):
     """One answer per id, in order."""
 
-    tasks: list[SubmittedTask | Refusal]
+    tasks: list[SubmitAnswered]
 
 
 class DeadLetterChoice(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

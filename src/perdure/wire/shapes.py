@@ -2,10 +2,10 @@
 
 import base64
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from perdure.domain import limits
 from perdure.domain.task import Body
@@ -60,6 +60,10 @@ Limit = Annotated[int, Meta(ge=1, le=limits.LIST_MAX_ROWS)]
 Wait = Annotated[float, Meta(ge=0, le=WAIT_MAX_SECONDS)]
 Json = msgspec.Raw
 """Any JSON value, kept as it came."""
+NULL: Json = cast("Json", None)
+"""The default of what may be left out: null."""
+LEFT_OUT: Json = cast("Json", UNSET)
+"""The default of what is not told."""
 
 
 def instant(us: int | None) -> datetime | None:

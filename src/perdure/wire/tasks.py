@@ -19,7 +19,7 @@ class SubmitTask(TaskRequest, kw_only=True, forbid_unknown_fields=True):
     """One task to be. Durations are seconds; what is not said is as the kind says, then as the system does."""
 
     kind: shapes.KindName
-    payload: Json = msgspec.Raw(b"null")
+    payload: Json = shapes.NULL
     """Any JSON; the argument of the handler."""
     queue: shapes.QueueName | None = None
     priority: shapes.Priority | None = None
@@ -56,16 +56,19 @@ class SubmittedTask(msgspec.Struct, kw_only=True, frozen=True):
     replayed: bool = False
 
 
-class Refusal(msgspec.Struct, kw_only=True, frozen=True):
-    """An item of a list that was refused; nothing of it was stored. `problem` is as in an answer to it alone."""
+class SubmitAnswered(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """One item of a list: `id` and `state` of the task, or the `problem` for which nothing of it was stored."""
 
-    problem: dict[str, Any]
+    id: Id | None = None
+    state: TaskState | None = None
+    replayed: bool = False
+    problem: dict[str, Any] | None = None
 
 
 class SubmittedTasks(msgspec.Struct, kw_only=True, frozen=True):
     """One answer per item, in order."""
 
-    tasks: list[SubmittedTask | Refusal]
+    tasks: list[SubmitAnswered]
 
 
 class TaskError(msgspec.Struct, kw_only=True, frozen=True):
@@ -124,9 +127,10 @@ class Task(msgspec.Struct, kw_only=True, frozen=True):
     metadata: Any = None
     discarded: bool = False
     redacted_at: datetime | None = None
-    payload: Json | UnsetType | None = UNSET
+    payload: Json = shapes.LEFT_OUT
     payload_encoding: str | UnsetType = UNSET
-    result: Json | UnsetType | None = UNSET
+    """`json`, or the payload is base64 of that encoding; left out where there is no payload."""
+    result: Json = shapes.LEFT_OUT
     result_encoding: str | UnsetType = UNSET
 
 
@@ -298,8 +302,9 @@ class EndedTask(msgspec.Struct, kw_only=True, frozen=True):
     id: Id
     state: TaskState
     reason: Reason
-    result: Json | None = None
-    result_encoding: str = shapes.JSON
+    result: Json = shapes.NULL
+    result_encoding: str | UnsetType = UNSET
+    """Left out where there is no result."""
     error: TaskError | None = None
     summary: str | None = None
 

@@ -6,7 +6,7 @@ import msgspec
 
 from perdure.domain.task import Body
 from perdure.store import views
-from perdure.wire import jobs, operating, shapes, tasks
+from perdure.wire import jobs, operating, tasks
 from perdure.wire.shapes import body_json, instant, instant_us, json_body
 
 T = TypeVar("T")
@@ -67,20 +67,15 @@ def read(body: Any, view: type[T], **more: Any) -> T:
 
 
 def read_body(body: Any, name: str) -> Body | None:
-    """The body in field `name`, in its encoding."""
-    value, encoding = getattr(body, name), getattr(body, f"{name}_encoding")
-    if value is None or value is msgspec.UNSET:
-        return None
-    return json_body(value, shapes.JSON if encoding is msgspec.UNSET else encoding, name)
+    """The body in field `name`, in its encoding; `None` where none was told."""
+    encoding = getattr(body, f"{name}_encoding")
+    return None if encoding is msgspec.UNSET else json_body(getattr(body, name), encoding, name)
 
 
 def _told_body(name: str, body: Body | None) -> dict[str, Any]:
     if body is None:
         return {name: None}
-    shown: dict[str, Any] = {name: body_json(body)}
-    if body.encoding != shapes.JSON:
-        shown[f"{name}_encoding"] = body.encoding
-    return shown
+    return {name: body_json(body), f"{name}_encoding": body.encoding}
 
 
 def ended_task(each: views.Ended) -> tasks.EndedTask:

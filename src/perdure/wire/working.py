@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from perdure.domain import limits
 from perdure.domain.states import TaskState
@@ -178,8 +178,9 @@ class ParentInput(msgspec.Struct, kw_only=True, frozen=True):
     """How a parent ended."""
 
     state: TaskState
-    result: Json | None = None
-    result_encoding: str = shapes.JSON
+    result: Json = shapes.NULL
+    result_encoding: str | UnsetType = UNSET
+    """Left out where there is no result."""
 
 
 class Inputs(msgspec.Struct, kw_only=True, frozen=True):
@@ -246,7 +247,7 @@ class Succeeded(
 ):
     """The handler returned `result`."""
 
-    result: Json = msgspec.Raw(b"null")
+    result: Json = shapes.NULL
     result_encoding: EncodingName = shapes.JSON
     summary: str | None = None
 
@@ -256,7 +257,7 @@ class SucceededPartly(
 ):
     """The handler returned `result`; some of its items failed."""
 
-    result: Json = msgspec.Raw(b"null")
+    result: Json = shapes.NULL
     result_encoding: EncodingName = shapes.JSON
     summary: str | None = None
 
