@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -96,12 +96,13 @@ def _tell_of_failure(running: "asyncio.Task[Any]") -> None:
 
 async def run_until_signal(working: Working) -> "Ending | None":
     """Work until SIGTERM or SIGINT: the first drains, the second ends the process at once."""
-    with _signals_drain(working):
+    with signals_drain(working.drain):
         return await working.run()
 
 
 @contextlib.contextmanager
-def _signals_drain(working: Working) -> Iterator[None]:
+def signals_drain(drain: Callable[[], None]) -> Iterator[None]:
+    """The first SIGTERM or SIGINT drains, a second one ends the process at once. Only in the main thread."""
     loop = asyncio.get_running_loop()
     seen: list[signal.Signals] = []
 
@@ -112,7 +113,7 @@ def _signals_drain(working: Working) -> Iterator[None]:
             os._exit(128 + number)
         seen.append(number)
         log.info("%s: draining; once more ends at once", number.name)
-        working.drain()
+        drain()
 
     if threading.current_thread() is not threading.main_thread():
         raise Misuse("only the main thread gets signals: there, run the app; elsewhere use `async with app.worker():`")

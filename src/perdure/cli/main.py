@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from perdure.cli import database, dead_letter, dev, job, queue, submit, task, worker
+from perdure.cli import database, dead_letter, dev, job, queue, serve, submit, task, worker
 from perdure.cli.problems import FAILED, INTERRUPTED, USAGE, tell, tell_usage
 from perdure.errors import PerdureError
 
@@ -27,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("dev")(dev.dev)
+app.command("serve")(serve.serve)
 app.command("submit")(submit.submit)
 app.add_typer(worker.app, name="worker")
 app.add_typer(task.app, name="task")

@@ -22,18 +22,28 @@ LEFT_OUT = frozenset({"node_modules", "site-packages", "__pycache__", "build", "
 Snapshot = dict[str, tuple[int, int]]
 
 
-def serve(target: str | None, concurrency: int | None, store: str | None, *, reload: bool, json_log: bool) -> int:
-    """Run the worker until SIGINT or SIGTERM; returns the exit code."""
-    server = _Server(_command(target, concurrency, json_log), _environ(store))
+def serve(
+    target: str | None,
+    concurrency: int | None,
+    store: str | None,
+    listen: str | None,
+    *,
+    reload: bool,
+    json_log: bool,
+) -> int:
+    """Serve in a child until SIGINT or SIGTERM; returns the exit code."""
+    server = _Server(_command(target, concurrency, listen, json_log), _environ(store))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, server.stop)
     return server.run(Path.cwd() if reload and target is not None else None)
 
 
-def _command(target: str | None, concurrency: int | None, json_log: bool) -> list[str]:
-    command = [sys.executable, "-m", "perdure", "worker", "run", "--attached", "--grace", str(GRACE)]
+def _command(target: str | None, concurrency: int | None, listen: str | None, json_log: bool) -> list[str]:
+    command = [sys.executable, "-m", "perdure", "serve", "--attached", "--grace", str(GRACE)]
     if target is not None:
         command.append(target)
+    if listen is not None:
+        command += ["--listen", listen]
     if concurrency is not None:
         command += ["--concurrency", str(concurrency)]
     if json_log:

@@ -60,14 +60,14 @@ async def _work(app: "App", options: WorkOptions, said: dict[str, Any]) -> None:
 
     worker = app.worker(duties=options.duties, **said)
     try:
-        with _end_with_parent(worker.drain) if options.attached else contextlib.nullcontext():
+        with end_with_parent(worker.drain) if options.attached else contextlib.nullcontext():
             await run_until_signal(worker)
     finally:
         await app.close()
 
 
 @contextlib.contextmanager
-def _end_with_parent(drain: Any) -> Iterator[None]:
+def end_with_parent(drain: Any) -> Iterator[None]:
     """Drain when nobody holds the other end of standard input any more, even if they were killed."""
     loop = asyncio.get_running_loop()
     descriptor = sys.stdin.fileno()

@@ -1,6 +1,7 @@
 """The operations in one hand. Each method is one file beside this one; nothing here decides anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from perdure.ambient import Chance, Clock, Ids
@@ -108,7 +109,7 @@ class Operations(Protocol):
 
     # duties
     def duties(self) -> list[Duty]: ...
-    def duty_runner(self) -> DutyRunner: ...
+    def duty_runner(self) -> AbstractAsyncContextManager[object]: ...
 
     async def close(self) -> None: ...
 
@@ -281,9 +282,10 @@ class Engine:
             Retain(ledger, settings.kept),
         ]
 
-    def duty_runner(self) -> DutyRunner:
-        """A runner of all duties: `async with engine.duty_runner(): ...`."""
-        return DutyRunner(self.duties(), self._ledger, self._store.wakeups, self._clock, self._chance)
+    def duty_runner(self, observed: Callable[[Duty], Duty] | None = None) -> DutyRunner:
+        """A runner of all duties: `async with engine.duty_runner(): ...`. `observed` puts an observer around each."""
+        duties = self.duties() if observed is None else [observed(each) for each in self.duties()]
+        return DutyRunner(duties, self._ledger, self._store.wakeups, self._clock, self._chance)
 
     async def close(self) -> None:
         """Tell those who wait that nothing more comes. The store is closed by whoever opened it."""

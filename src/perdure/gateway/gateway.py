@@ -161,7 +161,9 @@ class Gateway:
         except Exception as error:
             told = problems.tell(error, self._ids.new())
             self._observer.refused(told.members["code"])
-            return _Sent(name, told.status, told.headers, encode(told.members), close=not read.whole and _has_body(scope))
+            return _Sent(
+                name, told.status, told.headers, encode(told.members), close=not read.whole and _has_body(scope)
+            )
 
     async def _handled(self, match: "Match[_Endpoint]", scope: Scope, receive: "_Read") -> _Sent:
         route, reading, handler, content_type = match.target

@@ -3,10 +3,10 @@
 `FAMILIES` is the whole list; docs/metrics.md is made from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
@@ -135,7 +135,7 @@ class Metrics:
             self._child("perdure_duty_lag_seconds", duty).set(lag_us / SECOND_US)
         if overview is not None:
             self._look(overview, now_us)
-        return generate_latest(self._registry)
+        return generate_latest(_WithoutCreated(self._registry))
 
     def _look(self, overview: Overview, now_us: int) -> None:
         unfinished: dict[tuple[str, str], int] = {}
@@ -168,6 +168,20 @@ class Metrics:
             return OTHER
         known.add(value)
         return value
+
+
+class _WithoutCreated(CollectorRegistry):
+    """The registry without the time at which each series began: twice the lines, and nothing that is asked."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__()
+        self._whole = registry
+
+    def collect(self) -> Iterator[Metric]:
+        """The families, with the samples that count."""
+        for family in self._whole.collect():
+            family.samples = [each for each in family.samples if not each.name.endswith("_created")]
+            yield family
 
 
 def _made(family: Family, registry: CollectorRegistry) -> Any:

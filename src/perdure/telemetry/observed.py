@@ -1,8 +1,8 @@
 """Operations and duties that tell an observer what they did. What they do is what is behind them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 from perdure.ambient import Clock
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
@@ -22,9 +22,11 @@ from perdure.engine.duties import Duty
 from perdure.engine.engine import Operations
 from perdure.engine.requests import JobRequest, Principal, TaskRequest
 from perdure.errors import LeaseLost, PerdureError, Unavailable
-from perdure.store.ledger import JobSubmitted, ParentResult, Renewed, Reported, SettleAnswer, Settled, Submitted, Swept
+from perdure.store.ledger import JobSubmitted, Renewed, Reported, SettleAnswer, Settled, Submitted, Swept, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.telemetry.observer import Observer
+
+R = TypeVar("R")
 
 OUTCOMES: dict[type[Any], str] = {
     Succeeded: "succeeded",
@@ -41,21 +43,26 @@ OUTCOMES: dict[type[Any], str] = {
 class ObservedOperations:
     """`Operations` with an observer. What is not counted goes straight through."""
 
-    def __init__(self, operations: Operations, observer: Observer) -> None:
+    def __init__(self, operations: Operations, observer: Observer, seen: Callable[[], None] | None = None) -> None:
         self._operations = operations
         self._observer = observer
+        self._seen = seen
+        """Called when a worker's sign of life was taken."""
         self.views = operations.views
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._operations, name)
 
-    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
-        """See `Operations`."""
+    async def _watched(self, call: Awaitable[R]) -> R:
         try:
-            answers = await self._operations.submit(requests, by)
+            return await call
         except Unavailable as error:
             self._observer.store_failed(error.code)
             raise
+
+    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
+        """See `Operations`."""
+        answers = await self._watched(self._operations.submit(requests, by))
         replayed = sum(1 for each in answers if isinstance(each, Submitted) and each.replayed)
         stored = sum(1 for each in answers if isinstance(each, Submitted)) - replayed
         self._observer.submitted(stored, replayed)
@@ -67,49 +74,36 @@ class ObservedOperations:
 
     async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted:
         """See `Operations`."""
-        try:
-            answer = await self._operations.submit_job(request, by)
-        except Unavailable as error:
-            self._observer.store_failed(error.code)
-            raise
+        answer = await self._watched(self._operations.submit_job(request, by))
         tasks = len(answer.task_ids)
         self._observer.submitted(*((0, tasks) if answer.replayed else (tasks, 0)))
         return answer
 
     async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
         """See `Operations`."""
-        try:
-            leases = await self._operations.claim(worker_id, count, request_id)
-        except Unavailable as error:
-            self._observer.store_failed(error.code)
-            raise
+        leases = await self._watched(self._operations.claim(worker_id, count, request_id))
         self._observer.claimed(len(leases))
         return leases
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """See `Operations`."""
-        try:
-            answers = await self._operations.renew(renewals)
-        except Unavailable as error:
-            self._observer.store_failed(error.code)
-            raise
+        answers = await self._watched(self._operations.renew(renewals))
         lost = sum(1 for each in answers if each is None)
         self._observer.renewed(len(answers) - lost)
         if lost:
             self._observer.lease_lost("renew", lost)
         return answers
 
-    async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]:
+    async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
         """See `Operations`."""
-        return await self._operations.inputs(hold)
+        order = await self._watched(self._operations.heartbeat(worker_id, capacity))
+        if self._seen is not None:
+            self._seen()
+        return order
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
         """See `Operations`."""
-        try:
-            answers = await self._operations.report(reports)
-        except Unavailable as error:
-            self._observer.store_failed(error.code)
-            raise
+        answers = await self._watched(self._operations.report(reports))
         lost = sum(1 for each in answers if isinstance(each, LeaseLost))
         if lost:
             self._observer.lease_lost("report", lost)
@@ -117,11 +111,7 @@ class ObservedOperations:
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         """See `Operations`."""
-        try:
-            answers = await self._operations.settle(outcomes)
-        except Unavailable as error:
-            self._observer.store_failed(error.code)
-            raise
+        answers = await self._watched(self._operations.settle(outcomes))
         ended = Counter(
             (OUTCOMES[type(outcome)], str(answer.state))
             for (_, outcome), answer in zip(outcomes, answers, strict=True)
@@ -138,9 +128,10 @@ class ObservedOperations:
 class ObservedDuty:
     """A duty with an observer."""
 
-    def __init__(self, duty: Duty, observer: Observer, clock: Clock) -> None:
+    def __init__(self, duty: Duty, observer: Observer, clock: Clock, seen: Callable[[], None]) -> None:
         self._duty = duty
         self._observer = observer
+        self._seen = seen
         self._clock = clock
 
     @property
@@ -173,5 +164,6 @@ class ObservedDuty:
             if isinstance(error, Unavailable):
                 self._observer.store_failed(error.code)
             raise
+        self._seen()
         self._observer.duty_ran(self._duty.name, swept.moved, (self._clock.monotonic_us() - began_us) / SECOND_US)
         return swept

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -61,6 +62,7 @@ class Worker:
         settings: WorkerSettings | None = None,
         chance: Chance | None = None,
         version: str = "unknown",
+        handled: Callable[[HeldAttempt, Outcome], None] | None = None,
     ) -> None:
         self.id = ids.new()
         self.settings = settings or WorkerSettings()
@@ -71,6 +73,7 @@ class Worker:
         self._clock = clock
         self._chance = chance or Chance()
         self._version = version
+        self._handled = handled
         self._held: dict[str, HeldAttempt] = {}
         self._claimed = 0
         self._ending: Ending | None = None
@@ -362,6 +365,8 @@ class Worker:
     def _finished(self, held: HeldAttempt, outcome: Outcome | None) -> None:
         if held.started_us is not None:
             self._prefetch.note(self._clock.monotonic_us() - held.started_us)
+        if outcome is not None and self._handled is not None:
+            self._handled(held, outcome)
         if outcome is None:
             self._reporter.forget(held)
             self._held.pop(held.hold.attempt_id, None)
