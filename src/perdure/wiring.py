@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from perdure.ambient import Chance, Clock, Ids, SystemClock
-from perdure.engine.engine import Engine
+from perdure.client.address import gateway_url, is_gateway
+from perdure.engine.engine import Engine, Operations
 from perdure.engine.engine_settings import EngineSettings
 from perdure.errors import Misuse
 from perdure.settings import Settings
@@ -25,20 +26,21 @@ from perdure.worker.worker_settings import WorkerSettings
 if TYPE_CHECKING:
     from perdure.worker.loop import Worker
 
-LATER_SCHEMES = ("postgres", "postgresql", "cockroachdb", "redis", "rediss", "valkey", "http", "https")
-"""Stores and gateways that are planned."""
+LATER_SCHEMES = ("postgres", "postgresql", "cockroachdb", "redis", "rediss", "valkey")
+"""Stores that are planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One store that is open, with its engine."""
+    """One store that is open, with its engine; or a gateway, with what it offers in the engine's place."""
 
     settings: Settings
     clock: Clock
     ids: Ids
     chance: Chance
-    store: Store
-    engine: Engine
+    store: Store | None
+    """`None` where a gateway has it."""
+    engine: Operations
     known_kinds: set[str] = field(default_factory=set)
     """Kinds that the store is known to know."""
 
@@ -59,7 +61,18 @@ class System:
     async def close(self) -> None:
         """Let go of the store. Harmless when closed already."""
         await self.engine.close()
-        await self.store.close()
+        await self.let_go()
+
+    async def let_go(self) -> None:
+        """Let go of the store from another event loop than the one that it was opened in, which is gone."""
+        if self.store is not None:
+            await self.store.close()
+
+    def own_store(self) -> Store:
+        """The store itself. Raises `Misuse` where a gateway has it."""
+        if self.store is None:
+            raise needs_store(self.settings.store)
+        return self.store
 
 
 async def open_system(
@@ -77,11 +90,21 @@ async def open_system(
     clock = clock or SystemClock()
     chance = chance or Chance()
     ids = ids or Ids(clock)
+    if is_gateway(settings.store):
+        return System(settings, clock, ids, chance, None, _remote(settings.store, ids, chance))
     store = await SqliteStore.open(
         sqlite_path(settings.store), clock=clock, inline=inline, lock_timeout=settings.busy_timeout
     )
     engine = Engine(store, clock=clock, ids=ids, chance=chance, settings=engine_settings(settings))
     return System(settings, clock, ids, chance, store, engine)
+
+
+def _remote(url: str, ids: Ids, chance: Chance) -> Operations:
+    # Here, because importing an HTTP client takes longer than all the rest of a command that needs none.
+    from perdure.client.operations import RemoteOperations
+    from perdure.client.transport import Transport
+
+    return RemoteOperations(Transport(gateway_url(url), chance), ids)
 
 
 async def schema_status(settings: Settings) -> list[Migration]:
@@ -99,13 +122,23 @@ async def schema_status(settings: Settings) -> list[Migration]:
 
 def check_store(url: str) -> None:
     """Refuse what this version cannot open, before it is needed. Raises `Misuse`."""
-    sqlite_path(url)
+    if is_gateway(url):
+        gateway_url(url)
+    else:
+        sqlite_path(url)
+
+
+def needs_store(url: str) -> Misuse:
+    """The refusal of what only works on the store itself."""
+    return Misuse(f"this needs the store itself, and {url} is a gateway's: name the file that the gateway serves")
 
 
 def sqlite_path(url: str) -> str:
     """The file of a store's URL. Raises `Misuse` for what this version cannot open, saying what it can."""
     scheme = urlsplit(url).scheme.lower() if "://" in url else ""
     family = scheme.partition("+")[0]
+    if is_gateway(url):
+        raise needs_store(url)
     if family in LATER_SCHEMES:
         raise Misuse(
             f"a {family}:// store is not available in this version: use a SQLite file, as a path or sqlite:///path",

@@ -13,7 +13,7 @@ async def declare_unknown(system: System, tasks: Iterable[Task[..., Any]], by: P
     missing = {task.kind: task for task in tasks if task.kind not in system.known_kinds}
     if not missing:
         return
-    stored = {each.name for each in await system.store.definitions.list(by.organization, "kind")}
+    stored = {each.name for each in await system.engine.kinds(by)}
     new = [definition for kind in missing.keys() - stored for definition in missing[kind].handler.definitions()]
     await system.engine.declare(new, by)
     system.known_kinds.update(missing)

@@ -39,7 +39,7 @@ class Openings:
         while self._left_open:
             left = self._left_open.pop()
             if left.done() and not left.cancelled() and left.exception() is None:
-                await left.result().store.close()
+                await left.result().let_go()
         return await self._open_system()
 
     def _put_aside(self) -> None:

@@ -30,8 +30,9 @@ def migrate(
         return
 
     async def take(session: "Session") -> "list[Migration]":
-        await session.system.store.schema.migrate()
-        return await session.system.store.schema.status()
+        schema = session.system.own_store().schema
+        await schema.migrate()
+        return await schema.status()
 
     taken = {step.number for step in missing}
     steps = [step for step in on_store(store, take, create=True) if step.number in taken]

@@ -1,0 +1,63 @@
+"""Hints over HTTP: a request that the gateway answers when something may have changed."""
+
+import asyncio
+
+from perdure import wire
+from perdure.client.transport import Lane, Repeat, Request, Transport
+from perdure.store.wakeups import Topic
+from perdure.wire.shapes import WAIT_MAX_SECONDS
+
+REST_SECONDS = 0.01
+"""The shortest time between two questions: under a stream of hints the next one tells of all that came meanwhile."""
+
+_TOPICS = {"ready": Topic.READY, "control": Topic.CONTROL}
+
+
+class RemoteHints:
+    """Waits for hints of new work and of control. What happened between two waits is told by the next, because each
+    continues after the cursor of the last.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._cursor: str | None = None
+        self._asked = 0.0
+        self._closed = False
+
+    async def wait(self, timeout: float) -> Topic:
+        """The topics hinted at since the last call; an empty flag after `timeout` seconds without any.
+
+        Raises one of `Unavailable` when the gateway is away. Its return is a hint by itself: work may have come.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        if self._cursor is None:
+            self._cursor = (await self._ask(None, 0.0)).cursor
+            return Topic.READY | Topic.CONTROL
+        while not self._closed and (left := until - loop.time()) > 0:
+            await asyncio.sleep(max(0.0, self._asked + REST_SECONDS - loop.time()))
+            self._asked = loop.time()
+            try:
+                answer = await self._ask(self._cursor, min(left, WAIT_MAX_SECONDS))
+            except BaseException:
+                self._cursor = None
+                raise
+            self._cursor = answer.cursor
+            if answer.topics:
+                topics = Topic(0)
+                for each in answer.topics:
+                    topics |= _TOPICS[each]
+                return topics
+        return Topic(0)
+
+    def close(self) -> None:
+        """Wait no more."""
+        self._closed = True
+
+    async def _ask(self, after: str | None, wait: float) -> wire.Hinted:
+        query = {"wait": f"{wait:.3f}"}
+        if after is not None:
+            query["after"] = after
+        request = Request("GET", "/v1/worker/hints", query=query, wait=wait, lane=Lane.POLLS, repeat=Repeat.NEVER)
+        answer: wire.Hinted = await self._transport.ask(request, wire.Hinted)
+        return answer
