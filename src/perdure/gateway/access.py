@@ -13,6 +13,8 @@ from perdure.errors import Misuse, Refused
 
 Scope = Mapping[str, Any]
 
+_LOCAL_CLIENTS = frozenset({"127.0.0.1", "::1"})
+
 
 class Forbidden(Refused):
     """The principal may not do this; `permission` names what it lacks."""
@@ -32,13 +34,27 @@ class Access(Protocol):
 
 
 class LocalAccess:
-    """Everybody on this machine is one principal, who may do everything."""
+    """Everybody on this machine is one principal, who may do everything; nobody else may do anything.
+
+    A browser on this machine acts for pages from anywhere: what it sends for another site is refused, and so is a
+    request to a host name that is not this machine's (a name that was made to point here).
+    """
 
     def __init__(self, principal: Principal) -> None:
         self._principal = principal
 
     def authenticate(self, scope: Scope) -> Principal:
-        """The one principal."""
+        """The one principal. Raises `Forbidden` for what comes from elsewhere."""
+        client = scope.get("client")
+        if client is not None and client[0] not in _LOCAL_CLIENTS and not is_loopback(client[0]):
+            raise Forbidden("without keys, only this machine is served")
+        for name, value in scope["headers"]:
+            if name == b"host" and not _is_local_host(value):
+                raise Forbidden("without keys, only requests to localhost are served", field="Host")
+            if name == b"sec-fetch-site" and value not in (b"same-origin", b"none"):
+                raise Forbidden("this request was made for a page of another site", field="Sec-Fetch-Site")
+            if name == b"origin" and not _is_local_host(value.rpartition(b"//")[2]):
+                raise Forbidden("this request was made for a page of another site", field="Origin")
         return self._principal
 
     def authorize(self, principal: Principal, permission: str | None) -> None:
@@ -78,3 +94,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_local_host(value: bytes) -> bool:
+    """Whether a `Host`, with or without port, names this machine."""
+    if value.startswith((b"127.0.0.1", b"localhost")) and value.partition(b":")[0] in (b"127.0.0.1", b"localhost"):
+        return True
+    host = value.decode("latin-1").lower()
+    host = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
+    return is_loopback(host)

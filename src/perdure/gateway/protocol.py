@@ -7,6 +7,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from perdure.errors import Malformed, PerdureError
+from perdure.gateway.corked import CorkedTransport
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.problems import members_of
 from perdure.gateway.refusals import HeadersTooLarge, TooManyConnections, TooSlow
@@ -26,10 +27,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_headers = True
         self._receiving_since: float | None = None
         self._watch: asyncio.TimerHandle | None = None
+        self._corked: CorkedTransport
 
     def connection_made(self, transport: Any) -> None:
         """Take the connection, if there is room for it."""
-        super().connection_made(transport)
+        self._corked = CorkedTransport(transport)
+        super().connection_made(self._corked)  # type: ignore[arg-type]
         if len(self.connections) > self._bounds.connections:
             self._refuse(TooManyConnections("all connections are taken: try again in a moment"))
             return
@@ -80,6 +83,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._receiving_since = None
         if not self.transport.is_closing():
             super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer has been given to its end."""
+        self._corked.flush()
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         """What arrived is no HTTP."""
