@@ -17,9 +17,14 @@ async def broken_histories(world: World) -> list[str]:
     for task in page.rows:
         events = await world.views.events(ORGANIZATION, task.id)
         attempts = await world.views.attempts(ORGANIZATION, task.id)
-        wrong = [*_events_wrong(task, events), *_attempts_wrong(task, attempts)]
+        wrong = wrong_of_task(task, events, attempts)
         found += [f"{task.id} ({task.state}, generation {task.generation}): {fact}" for fact in wrong]
     return found
+
+
+def wrong_of_task(task: TaskView, events: list[EventView], attempts: list[AttemptView]) -> list[str]:
+    """The same for one task."""
+    return [*_events_wrong(task, events), *_attempts_wrong(task, attempts)]
 
 
 def _events_wrong(task: TaskView, events: list[EventView]) -> list[str]:

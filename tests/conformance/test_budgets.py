@@ -196,6 +196,22 @@ async def test_a_queue_without_dead_letters_says_so_in_the_facts(world: World) -
     assert await world.state(lease.hold.task_id) is TaskState.FAILED
 
 
+async def test_only_its_own_queues_policy_says_whether_dead_letters_are_kept(world: World) -> None:
+    document = '{"dead_letters":false}'
+    await world.definitions.put("other", "queue", "default", document, "bob")
+    await world.definitions.put(ORGANIZATION, "queue", "side", document, "bob")
+    await world.definitions.put(ORGANIZATION, "organization", "default", document, "bob")
+    await world.definitions.put(ORGANIZATION, "kind", "default", document, "bob")
+    lease = await world.lease(execution_limit=30)
+    (facts,) = await world.ledger.facts([lease.hold])
+    assert facts is not None
+    assert facts.dead_letters
+    await world.settle(lease, Settlement.handed_back())
+    world.advance(30)
+    await world.ledger.expire(10)
+    assert await world.state(lease.hold.task_id) is TaskState.DEAD_LETTERED
+
+
 @pytest.mark.parametrize(
     ("settlement", "kept"),
     [

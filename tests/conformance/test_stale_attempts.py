@@ -67,10 +67,6 @@ async def inputs(world: World, hold: Hold) -> bool:
     return True
 
 
-async def facts(world: World, hold: Hold) -> bool:
-    return await world.ledger.facts([hold]) == [None]
-
-
 WRITES: dict[str, Write] = {
     "renewal": renew,
     "start": start,
@@ -198,6 +194,13 @@ async def test_a_stale_attempt_is_told_so_and_changes_nothing(world: World, stal
     hold = await STALE[stale](world)
     with world.unchanged(late_results=True):
         assert await WRITES[write](world, hold)
+        assert not await world.ledger.receipt_known(hold)
+
+
+@pytest.mark.parametrize("stale", sorted(set(STALE) - {"wrong_token", "empty_token", "run_out"}))
+async def test_only_the_live_attempt_of_a_task_has_facts(world: World, stale: str) -> None:
+    hold = await STALE[stale](world)
+    assert await world.ledger.facts([hold]) == [None]
 
 
 @pytest.mark.parametrize("write", ["result", "failure", "part", "progress"])
