@@ -44,15 +44,15 @@ bench: install-bench ## Measure throughput and latency beside the raw loop and a
 
 .PHONY: chaos
 chaos: install ## Real processes, real faults: the long tier, with its table
-	@$(PYTEST) tests/chaos -m "slow or not slow" -n 0 -s $(ARGS)
+	@PYTHONPATH=tests .venv/bin/python -m chaos $(ARGS)
 
 .PHONY: simulate
 simulate: install ## The deterministic simulation with SEEDS seeds (default 2000)
-	@PERDURE_SIMULATION_SEEDS=$(SEEDS) $(PYTEST) tests/simulation -m "slow or not slow" -n $(WORKERS) $(ARGS)
+	@PYTHONPATH=tests .venv/bin/python -m simulation --seeds $(SEEDS) --processes $(WORKERS) $(ARGS)
 
 .PHONY: mutants
 mutants: install ## Break each guard in turn; every mutant must be caught by a test
-	@.venv/bin/python -m tests.mutants $(ARGS)
+	@PYTHONPATH=tests .venv/bin/python -m mutants $(ARGS)
 
 .PHONY: docs
 docs: install ## Draw docs/state_machine.md and docs/settings.md from the code
