@@ -1,0 +1,76 @@
+"""What must hold at the end of a run, when everything has healed and ended."""
+
+from conformance import sqlite_rows
+from conformance.histories import wrong_of_task
+from perdure.domain.states import ENDED, GOOD_ENDS
+from perdure.store.views import TaskFilter, TaskView, Views
+from simulation.world import World
+
+ORGANIZATION = "default"
+
+
+async def wrong_at_the_end(world: World, views: Views) -> list[str]:
+    """One line for each thing that is wrong."""
+    found = [f"clients: {fact}" for fact in world.log_of_clients.contradictions]
+    found += sqlite_rows.contradictions(world.path)
+    tasks = await _tasks(views)
+    found += _lost(world, tasks)
+    found += _keys(tasks)
+    for id, task in tasks.items():
+        found += [f"{id} ({task.state}, generation {task.generation}): {fact}" for fact in await _task(world, views, task)]
+    return found
+
+
+async def _tasks(views: Views) -> dict[str, TaskView]:
+    found: dict[str, TaskView] = {}
+    cursor: str | None = None
+    while True:
+        page = await views.tasks(ORGANIZATION, TaskFilter(), 1_000, cursor)
+        found.update({each.id: each for each in page.rows})
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def _lost(world: World, tasks: dict[str, TaskView]) -> list[str]:
+    """Acknowledged tasks that are not there, and tasks that the witness saw otherwise."""
+    found = []
+    for id in world.log_of_clients.ids:
+        known = world.witness.tasks.get(id)
+        if id not in tasks and (known is None or not known.removed):
+            found.append(f"task {id} was acknowledged and is not there")
+    for id, known in world.witness.tasks.items():
+        if id in tasks and tasks[id].state is not known.state:
+            found.append(f"task {id} is {tasks[id].state}, last seen {known.state}")
+    return found
+
+
+def _keys(tasks: dict[str, TaskView]) -> list[str]:
+    ids: dict[str, str] = {}
+    found = []
+    for id, task in tasks.items():
+        if task.idempotency_key is not None and ids.setdefault(task.idempotency_key, id) != id:
+            found.append(f"key {task.idempotency_key} has two tasks: {id}, {ids[task.idempotency_key]}")
+    return found
+
+
+async def _task(world: World, views: Views, task: TaskView) -> list[str]:
+    wrong: list[str] = []
+    if task.state not in ENDED:
+        wrong.append("it has not ended")
+    known = world.witness.tasks[task.id]
+    if task.id in world.log_of_clients.told_cancelled and task.state != "cancelled":
+        wrong.append("a client was told that it is cancelled")
+    if task.losses > known.row.max_losses:
+        wrong.append(f"{task.losses} losses of {known.row.max_losses}")
+    if task.state in GOOD_ENDS:
+        whole = await views.task(ORGANIZATION, task.id)
+        stored = whole.result.data if whole is not None and whole.result is not None else None
+        if stored != known.result:
+            wrong.append(f"its result is {stored!r}, committed was {known.result!r}")
+    events = await views.events(ORGANIZATION, task.id)
+    attempts = await views.attempts(ORGANIZATION, task.id)
+    failed = [each for each in attempts if each.state == "failed" and each.generation == task.generation]
+    if len(failed) > known.row.max_attempts:
+        wrong.append(f"{len(failed)} failed attempts of {known.row.max_attempts}")
+    return wrong + wrong_of_task(task, events, attempts)

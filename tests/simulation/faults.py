@@ -1,0 +1,158 @@
+"""The faults of one run: which ones, how often, where. All chosen from the seed."""
+
+import asyncio
+import functools
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import StoreUnreachable
+from simulation.coverage import CRASHES, Coverage
+from simulation.processes import Process, die
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+LATE_SECONDS = 40.0
+SLOW_SECONDS = 20.0
+READS = frozenset({"control", "inputs", "facts", "receipt_known", "find_doubtful", "losses_suspended_until", "now_us"})
+
+
+@dataclass
+class FaultPlan:
+    """How likely each fault of a call is, and the calls at which processes are to crash."""
+
+    lost: float
+    refused: float
+    repeated: float
+    late: float
+    slow: float
+    hint_lost: float
+    crashes: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(verb, before or after) -> at which of its calls."""
+
+    @classmethod
+    def drawn(cls, chance: random.Random) -> "FaultPlan":
+        """A plan by chance: some runs are calm, some are wild."""
+
+        def likely() -> float:
+            return chance.choice((0.0, 0.0, 0.01, 0.03, 0.1))
+
+        plan = cls(likely(), likely(), likely(), likely(), likely(), chance.choice((0.0, 0.3, 1.0)))
+        plan.crashes = {site: chance.choice((1, 1, 1, 2, 4, 9)) for site in chance.sample(CRASHES, 6)}
+        return plan
+
+
+class Network:
+    """What lies between a process and its store: every call of every process passes through here."""
+
+    def __init__(self, world: "World", plan: FaultPlan, chance: random.Random, coverage: Coverage) -> None:
+        self._world = world
+        self._plan = plan
+        self._chance = chance
+        self._coverage = coverage
+        self._calls: Counter[str] = Counter()
+        self.away = False
+        self.calm = False
+        """No more faults."""
+
+    async def call(
+        self, process: Process, verb: str, act: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...]
+    ) -> Any:
+        """Carry one call to the store and its answer back."""
+        if process.stopped:
+            await die()
+        if self._world.over:
+            raise StoreUnreachable("the simulation is over")
+        self._calls[verb] += 1
+        fault = self._choose(verb)
+        await self._before(process, verb, fault)
+        answer = await self._world.execute(process.name, verb, act, arguments)
+        if fault == "repeated at once":
+            answer = await self._world.execute(process.name, verb, act, arguments)
+        elif fault == "repeated later":
+            self._world.later(self._chance.uniform(0.1, LATE_SECONDS), verb, arguments)
+        await self._after(process, verb, fault)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _choose(self, verb: str) -> str:
+        if self.calm:
+            return ""
+        for when, fault in (("before", "crashed before a call"), ("after", "crashed after a commit")):
+            at = self._plan.crashes.get((verb, when))
+            if at is not None and self._calls[verb] >= at:
+                del self._plan.crashes[verb, when]
+                self._coverage.crashes[verb, when] += 1
+                return self._count(fault)
+        plan, drawn = self._plan, self._chance.random()
+        for fault, share in (
+            ("answer lost", plan.lost),
+            ("refused", plan.refused),
+            ("repeated at once", plan.repeated),
+            ("repeated later", 0.0 if verb in READS else plan.late),
+            ("slow before", plan.slow / 2),
+            ("slow after", plan.slow / 2),
+        ):
+            if drawn < share:
+                return self._count(fault)
+            drawn -= share
+        return ""
+
+    def _count(self, fault: str) -> str:
+        self._coverage.faults[fault] += 1
+        return fault
+
+    async def _before(self, process: Process, verb: str, fault: str) -> None:
+        if fault == "crashed before a call":
+            self._world.crash(process, f"before {verb}")
+            await die()
+        await asyncio.sleep(self._latency(fault == "slow before"))
+        if self.away:
+            raise StoreUnreachable("the simulated store is away")
+        if fault == "refused":
+            raise StoreUnreachable("the simulated network refused")
+
+    async def _after(self, process: Process, verb: str, fault: str) -> None:
+        if fault == "crashed after a commit":
+            self._world.crash(process, f"after {verb}")
+            await die()
+        if fault == "answer lost":
+            raise StoreUnreachable("the simulated answer was lost")
+        if fault == "slow after":
+            await asyncio.sleep(self._latency(True))
+
+    def _latency(self, slow: bool) -> float:
+        return self._chance.uniform(0.5, SLOW_SECONDS) if slow else self._chance.uniform(0.0002, 0.003)
+
+    def hint_passes(self) -> float | None:
+        """The seconds after which a process hears of another one's commit; `None` when it never does."""
+        if not self.calm and self._chance.random() < self._plan.hint_lost:
+            self._coverage.faults["hint lost"] += 1
+            return None
+        return self._chance.uniform(0.005, 0.04)
+
+
+class Carried:
+    """A ledger, or definitions, whose every verb passes through the network."""
+
+    def __init__(self, network: Network, process: Process, inner: Any, verbs: frozenset[str]) -> None:
+        self._network = network
+        self._process = process
+        self._inner = inner
+        self._verbs = verbs
+
+    def __getattr__(self, verb: str) -> Any:
+        act = getattr(self._inner, verb)
+        if verb not in self._verbs:
+            return act
+
+        async def carried(*arguments: Any, **named: Any) -> Any:
+            call = functools.partial(act, **named) if named else act
+            return await self._network.call(self._process, verb, call, arguments)
+
+        setattr(self, verb, carried)
+        return carried

@@ -1,0 +1,242 @@
+"""Runs one seed from its beginning to its verdict."""
+
+import asyncio
+import gc
+import logging
+import random
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from perdure.store.sqlite.store import SqliteStore
+from simulation.checks import wrong_at_the_end
+from simulation.clocks import SECOND_US, Machine, ProcessClock
+from simulation.coverage import Coverage
+from simulation.observer import Observer
+from simulation.processes import Process, SimulationLoop
+from simulation.world import World
+
+TROUBLE_SECONDS = (60.0, 150.0)
+HEALING_SECONDS = 3_600.0
+SHARED_MEMORY = Path("/dev/shm")
+
+
+class Verdict(NamedTuple):
+    """What one run showed."""
+
+    seed: int
+    violations: list[str]
+    coverage: Coverage
+    events: list[tuple[int, str, str, str]]
+    healed_seconds: float
+    """From the last fault until all had ended."""
+
+
+def run(seed: int) -> Verdict:
+    """Run one seed. The same seed gives the same events."""
+    logging.getLogger("perdure").setLevel(logging.CRITICAL)
+    folder = Path(tempfile.mkdtemp(prefix="perdure-simulation-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with asyncio.Runner(loop_factory=SimulationLoop) as runner:
+            return runner.run(_run(seed, folder))
+    finally:
+        if enabled:
+            gc.enable()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _run(seed: int, folder: Path) -> Verdict:
+    template = await _template(folder)
+    world = World(seed, folder, template)
+    problems: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(_told(context)))
+    await world.open_behind()
+    slots = _slots(world)
+    await _trouble(world)
+    _heal(world)
+    healed = await _until_ended(world)
+    await asyncio.sleep(50)
+    assert world.behind is not None
+    found = [*world.witness.violations, *problems, *await wrong_at_the_end(world, world.behind.views)]
+    world.coverage.facts["seeds"] += 1
+    world.coverage.facts["tasks"] += len(world.witness.tasks)
+    await _bury(world, slots)
+    return Verdict(seed, found, world.coverage, world.events, healed)
+
+
+def _told(context: dict[str, Any]) -> str:
+    error = context.get("exception")
+    return f"{context['message']}: {error!r}"
+
+
+async def _template(folder: Path) -> Path:
+    """An empty database with the observer's triggers."""
+    path = folder / "template.db"
+    store = await SqliteStore.open(
+        path, clock=ProcessClock(Machine(asyncio.get_running_loop())), inline=True, synchronous="OFF"
+    )
+    await store.close()
+    observer = Observer(path)
+    observer.install()
+    observer.close()
+    return path
+
+
+# Processes and who starts them again
+
+
+def _slots(world: World) -> list["asyncio.Task[None]"]:
+    chance = world.chance("slots")
+    loop = asyncio.get_running_loop()
+    until = loop.time() + chance.uniform(*TROUBLE_SECONDS)
+    world.until = until
+    slots = [loop.create_task(_keep("worker", world.worker, world)) for _ in range(chance.choice((2, 2, 3)))]
+    slots.append(loop.create_task(_keep("duties", world.duties, world)))
+    for _ in range(chance.choice((1, 2))):
+        slots.append(loop.create_task(_keep("client", lambda process: world.client(process, until), world)))
+    return slots
+
+
+async def _keep(role: str, main: Callable[[Process], Any], world: World) -> None:
+    """Start a process again whenever it has ended."""
+    chance = world.chance(f"keeper of {role} {len(world.keepers)}")
+    world.keepers.append(role)
+    loop = asyncio.get_running_loop()
+    while not world.over:
+        if role == "client" and loop.time() >= world.until:
+            return
+        process = world.begin(role, main)
+        world.running.append(process)
+        await process.ended.wait()
+        world.running.remove(process)
+        if not world.healthy:
+            await asyncio.sleep(chance.choice((0.1, 1.0, 5.0, 20.0)))
+
+
+# Trouble
+
+
+async def _trouble(world: World) -> None:
+    """Let time pass until trouble ends, with faults that strike processes and machine now and then."""
+    chance, loop = world.chance("trouble"), asyncio.get_running_loop()
+    faults = (_kill, _kill, _stop, _stop, _step_wall, _jump, _restart, _away, _drain)
+    pause = chance.choice((8.0, 20.0, 60.0))
+    while (left := world.until - loop.time()) > 0:
+        await asyncio.sleep(min(left, chance.expovariate(1 / pause)))
+        if world.until > loop.time():
+            await chance.choice(faults)(world, chance)
+
+
+def _victim(world: World, chance: random.Random, role: str = "") -> Process | None:
+    found = [each for each in world.running if each.name.startswith(role) and not each.stopped]
+    return chance.choice(found) if found else None
+
+
+async def _kill(world: World, chance: random.Random) -> None:
+    if process := _victim(world, chance):
+        world.coverage.faults["killed"] += 1
+        world.crash(process, "killed")
+
+
+async def _stop(world: World, chance: random.Random) -> None:
+    if process := _victim(world, chance, chance.choice(("worker", "worker", "duties"))):
+        seconds = chance.choice((4.0, 12.0, 25.0, 45.0))
+        if seconds > 10.0:
+            world.coverage.faults["stopped longer than a lease"] += 1
+        world.log(process.name, "is stopped", f"{seconds}")
+        process.stop()
+        asyncio.get_running_loop().call_later(seconds, _go_on, world, process)
+
+
+def _go_on(world: World, process: Process) -> None:
+    if not process.dead and not world.over:
+        world.log(process.name, "goes on")
+        process.go_on()
+
+
+async def _step_wall(world: World, chance: random.Random) -> None:
+    world.coverage.faults["wall clock stepped"] += 1
+    world.machine.step_wall(chance.choice((-3_600, -5, 5, 3_600)) * SECOND_US)
+
+
+async def _jump(world: World, chance: random.Random) -> None:
+    world.coverage.faults["store's clock jumped"] += 1
+    world.log("machine", "was suspended")
+    world.machine.jump(chance.choice((3, 15, 60)) * SECOND_US)
+
+
+async def _restart(world: World, chance: random.Random) -> None:
+    world.coverage.faults["machine restarted"] += 1
+    world.log("machine", "restarts")
+    for process in list(world.running):
+        world.crash(process, "restart")
+    await world.restart_machine()
+
+
+async def _away(world: World, chance: random.Random) -> None:
+    seconds = chance.choice((2.0, 11.0, 30.0))
+    if seconds > 10.0:
+        world.coverage.faults["store away longer than a lease"] += 1
+    world.log("store", "is away", f"{seconds}")
+    world.network.away = True
+    await asyncio.sleep(seconds)
+    world.network.away = False
+
+
+async def _drain(world: World, chance: random.Random) -> None:
+    if process := _victim(world, chance, "worker"):
+        worker = world.draining.get(process.name)
+        if worker is not None:
+            world.coverage.faults["worker drained"] += 1
+            worker.drain()
+
+
+# Healing
+
+
+def _heal(world: World) -> None:
+    """Nothing fails from now on. What is stopped goes on, with all that it was about to do."""
+    world.log("world", "heals")
+    world.network.calm, world.network.away = True, False
+    for process in list(world.running):
+        process.go_on()
+        # A worker that was paused or whose clock is off is replaced, as an operator would.
+        if process.name.startswith("worker"):
+            worker = world.draining.get(process.name)
+            if worker is not None:
+                worker.drain()
+
+
+async def _until_ended(world: World) -> float:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    await world.resume_queues()
+    while world.observer.open_work():
+        if loop.time() - begun > HEALING_SECONDS:
+            world.witness.wrong(f"{world.observer.open_work()} tasks have not ended after {HEALING_SECONDS} s of health")
+            break
+        await asyncio.sleep(1.0)
+    return loop.time() - begun
+
+
+async def _bury(world: World, slots: list["asyncio.Task[None]"]) -> None:
+    """Let everything unwind, the dead too; nothing of it is looked at any more."""
+    world.over = True
+    for slot in slots:
+        slot.cancel()
+    for process in [*world.running, *world.graves]:
+        process.bury()
+    current = asyncio.current_task()
+    rest = [each for each in asyncio.all_tasks() if each is not current]
+    for _ in range(20):
+        for each in rest:
+            each.cancel()
+        await asyncio.sleep(0.5)
+        rest = [each for each in rest if not each.done()]
+        if not rest:
+            break
+    await world.close()
