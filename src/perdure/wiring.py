@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 LATER_SCHEMES = ("postgres", "postgresql", "cockroachdb", "redis", "rediss", "valkey")
 """Stores that are planned."""
 
+AFAR_CLAIM_SECONDS = 25.0
+"""How long a claim waits at a gateway."""
+AFAR_CONTROL_SECONDS = 2.0
+"""How often at most a worker asks a gateway for cancels that no hint told of."""
+
 
 @dataclass(frozen=True, slots=True)
 class System:
@@ -53,10 +58,15 @@ class System:
             registry,
             clock=self.clock,
             ids=self.ids,
-            settings=worker_settings(self.settings, **options),
+            settings=worker_settings(self.settings, **(options if self.store is not None else self._afar(options))),
             chance=self.chance,
             version=version("perdure"),
         )
+
+    def _afar(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a worker whose source is a gateway: claims wait there, and cancels are hinted at."""
+        interval = max(self.settings.control_interval, AFAR_CONTROL_SECONDS)
+        return {"claim_wait": AFAR_CLAIM_SECONDS, "control_interval": interval, **options}
 
     async def close(self) -> None:
         """Let go of the store. Harmless when closed already."""

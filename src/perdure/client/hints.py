@@ -1,4 +1,4 @@
-"""Hints over HTTP: a request that the gateway answers when something may have changed."""
+"""Hints over HTTP: a request that the gateway answers when there may be a cancel or an order."""
 
 import asyncio
 
@@ -14,8 +14,8 @@ _TOPICS = {"ready": Topic.READY, "control": Topic.CONTROL}
 
 
 class RemoteHints:
-    """Waits for hints of new work and of control. What happened between two waits is told by the next, because each
-    continues after the cursor of the last.
+    """Waits for hints of control; of new work a waiting claim tells, so that a thousand idle workers are not woken for
+    one task. What happened between two waits is told by the next, which continues after the cursor of the last.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -27,7 +27,7 @@ class RemoteHints:
     async def wait(self, timeout: float) -> Topic:
         """The topics hinted at since the last call; an empty flag after `timeout` seconds without any.
 
-        Raises one of `Unavailable` when the gateway is away. Its return is a hint by itself: work may have come.
+        Raises one of `Unavailable` when the gateway is away; after that the first answer is a hint of everything.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
@@ -55,7 +55,7 @@ class RemoteHints:
         self._closed = True
 
     async def _ask(self, after: str | None, wait: float) -> wire.Hinted:
-        query = {"wait": f"{wait:.3f}"}
+        query = {"topic": "control", "wait": f"{wait:.3f}"}
         if after is not None:
             query["after"] = after
         request = Request("GET", "/v1/worker/hints", query=query, wait=wait, lane=Lane.POLLS, repeat=Repeat.NEVER)

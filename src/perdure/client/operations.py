@@ -136,9 +136,11 @@ class RemoteOperations:
         """Say that the worker is gone for good."""
         await self._worker.leave(worker_id)
 
-    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
-        """At most `count` leases; after a lost answer the same ones."""
-        return await self._worker.claim(worker_id, count, request_id)
+    async def claim(
+        self, worker_id: str, count: int, request_id: str | None = None, *, wait: float = 0.0
+    ) -> list[Lease]:
+        """At most `count` leases, waiting for some at the gateway; after a lost answer the same ones."""
+        return await self._worker.claim(worker_id, count, request_id, wait)
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """Extend leases; `None` where the attempt is not live any more."""
@@ -168,7 +170,7 @@ class RemoteOperations:
         )
 
     def subscribe(self) -> Subscription:
-        """Hints of new work and of control."""
+        """Hints of control: of new work a waiting claim tells."""
         return RemoteHints(self._transport)
 
     # Operating

@@ -1,5 +1,6 @@
 """The worker protocol from the worker's side: leases, outcomes and reports as bodies, and back."""
 
+import contextlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,7 +36,7 @@ from perdure.store.ledger import (
     WorkerInfo,
     WorkerOrder,
 )
-from perdure.wire.shapes import body_json, json_body
+from perdure.wire.shapes import WAIT_MAX_SECONDS, body_json, json_body
 from perdure.wire.telling import read_body
 
 UNANSWERED_MAX = 16
@@ -66,24 +67,42 @@ class WorkerCalls:
 
     async def leave(self, worker_id: str) -> None:
         """Say that the worker is gone for good."""
+        with contextlib.suppress(PerdureError):
+            await self._give_back_unanswered(worker_id)
         self._unanswered.pop(worker_id, None)
         await self._ask("leave", wire.Leave(worker_id=worker_id), None)
 
-    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
-        """At most `count` leases. A claim whose answer was lost is asked for again under the same request id first, so
-        that what it leased comes here and nowhere else.
+    async def claim(self, worker_id: str, count: int, request_id: str | None, wait: float) -> list[Lease]:
+        """At most `count` leases; when there is no work, the gateway waits for some, at most `wait` seconds.
+
+        A claim whose answer was lost is asked for again under the same request id first, so that what it leased comes
+        here and nowhere else. Durations are told from before the request was sent, however long it waited.
         """
         if count <= 0:
             return []
-        asked = self._again(worker_id) or (request_id or self._ids.new(), min(count, limits.CLAIM_MAX_TASKS))
-        body = wire.ClaimWork(worker_id=worker_id, request_id=asked[0], count=asked[1])
+        again = self._again(worker_id)
+        asked = again or (request_id or self._ids.new(), min(count, limits.CLAIM_MAX_TASKS))
+        # A repeated claim does not wait: what it had got is what matters.
+        wait = min(wait, WAIT_MAX_SECONDS) if again is None else 0.0
         try:
-            answer: wire.ClaimAnswer = await self._ask("claim", body, wire.ClaimAnswer)
+            return await self._claim(worker_id, *asked, wait)
         except BaseException:
             # Whatever went wrong, a cancel included: the gateway may have leased them.
             self._unanswered.setdefault(worker_id, deque(maxlen=UNANSWERED_MAX)).append(asked)
             raise
-        return [_lease(each) for each in answer.leases]
+
+    async def _claim(self, worker_id: str, request_id: str, count: int, wait: float) -> list[Lease]:
+        body = msgspec.json.encode(wire.ClaimWork(worker_id=worker_id, request_id=request_id, count=count, wait=wait))
+        request = Request("POST", "/v1/worker/claim", body, wait=wait, lane=Lane.WORK, repeat=Repeat.NEVER)
+        answer: wire.ClaimAnswer = await self._transport.ask(request, wire.ClaimAnswer)
+        return [_lease(each, answer.waited_us) for each in answer.leases]
+
+    async def _give_back_unanswered(self, worker_id: str) -> None:
+        """Hand back what claims leased whose answers nobody saw, instead of letting it run out."""
+        while (asked := self._again(worker_id)) is not None:
+            leases = await self._claim(worker_id, *asked, 0.0)
+            if leases:
+                await self.settle([(lease.hold, HandedBack()) for lease in leases])
 
     def _again(self, worker_id: str) -> tuple[str, int] | None:
         waiting = self._unanswered.get(worker_id)
@@ -171,7 +190,7 @@ def _hold_body(hold: Hold) -> wire.Hold:
     return wire.Hold(organization=hold.organization, task_id=hold.task_id, attempt_id=hold.attempt_id, token=hold.token)
 
 
-def _lease(body: wire.Lease) -> Lease:
+def _lease(body: wire.Lease, waited_us: int) -> Lease:
     hold = body.hold
     return Lease(
         hold=Hold(hold.organization, hold.task_id, hold.attempt_id, hold.token),
@@ -182,10 +201,10 @@ def _lease(body: wire.Lease) -> Lease:
         attempt=body.attempt,
         fence=body.fence,
         generation=body.generation,
-        lease_us=body.lease_us,
+        lease_us=body.lease_us + waited_us,
         timeout_us=body.timeout_us,
-        deadline_us=body.deadline_us,
-        start_within_us=body.start_within_us,
+        deadline_us=body.deadline_us + waited_us,
+        start_within_us=None if body.start_within_us is None else body.start_within_us + waited_us,
         job_id=body.job_id,
         name=body.name,
         parents=body.parents,

@@ -69,7 +69,9 @@ class Operations(Protocol):
     async def register(self, worker: WorkerInfo) -> WorkerOrder: ...
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder: ...
     async def leave(self, worker_id: str) -> None: ...
-    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]: ...
+    async def claim(
+        self, worker_id: str, count: int, request_id: str | None = None, *, wait: float = 0.0
+    ) -> list[Lease]: ...
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]: ...
     async def control(self, worker_id: str) -> list[Control]: ...
     async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]: ...
@@ -182,8 +184,13 @@ class Engine:
         """Note that a worker is gone for good."""
         await self._workers.leave(worker_id)
 
-    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
-        """At most `count` leases; after a lost answer the same ones, to anybody with the same secret `request_id`."""
+    async def claim(
+        self, worker_id: str, count: int, request_id: str | None = None, *, wait: float = 0.0
+    ) -> list[Lease]:
+        """At most `count` leases; after a lost answer the same ones, to anybody with the same secret `request_id`.
+
+        It never waits: whoever is beside the store hears of new work by hints.
+        """
         return await self._claim(worker_id, count, request_id)
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:

@@ -39,13 +39,21 @@ class Wanted(NamedTuple):
     request_id: str
 
 
-class _Place:
-    """A worker in its line. `leases` is done when it was served."""
+class Claimed(NamedTuple):
+    """What a claim got, and how long it had waited when the store was asked for it."""
 
-    __slots__ = ("leases", "wanted")
+    leases: list[Lease]
+    waited_seconds: float = 0.0
+
+
+class _Place:
+    """A worker in its line. `leases` is done when it was served; the store was asked for them at `asked`."""
+
+    __slots__ = ("asked", "leases", "wanted")
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
+        self.asked = 0.0
         self.leases: asyncio.Future[list[Lease]] = asyncio.get_running_loop().create_future()
 
 
@@ -92,28 +100,32 @@ class ClaimPool:
         """The worker is gone."""
         self._line_of.pop(worker_id, None)
 
-    async def claim(self, wanted: Wanted, wait: float, gone: Callable[[], Awaitable[None]]) -> list[Lease]:
+    async def claim(self, wanted: Wanted, wait: float, gone: Callable[[], Awaitable[None]]) -> Claimed:
         """At most `wanted.most` leases. When there are none, wait for some, at most `wait` seconds.
 
         `gone` returns when the client has gone away: then what was leased for it is given back at once.
         """
+        began = asyncio.get_running_loop().time()
+        asked = began
         leases = await self._claim(wanted)
         watch = asyncio.ensure_future(gone())
         try:
             if not leases and wait > 0 and self._server is not None:
-                leases = await self._wait_in_line(wanted, wait, watch)
+                leases, asked = await self._wait_in_line(wanted, wait, watch)
             else:
                 await asyncio.sleep(0)
             if leases and watch.done():
                 await self._give_back(wanted, leases)
-                return []
+                return Claimed([])
         finally:
             watch.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await watch
-        return leases
+        return Claimed(leases, asked - began)
 
-    async def _wait_in_line(self, wanted: Wanted, wait: float, watch: "asyncio.Future[None]") -> list[Lease]:
+    async def _wait_in_line(
+        self, wanted: Wanted, wait: float, watch: "asyncio.Future[None]"
+    ) -> tuple[list[Lease], float]:
         place = _Place(wanted)
         line = self._lines.setdefault(self._line_of.get(wanted.worker_id, wanted.worker_id), deque())
         line.append(place)
@@ -125,10 +137,10 @@ class ClaimPool:
                 await asyncio.shield(self._give_back(wanted, place.leases.result()))
             raise
         if place.leases.done():
-            return place.leases.result()
+            return place.leases.result(), place.asked
         # A claim for it that is under way finds the place left, and gives back what it got.
         place.leases.cancel()
-        return []
+        return [], place.asked
 
     async def _serve(self) -> None:
         seen = self._hints.seen
@@ -150,6 +162,7 @@ class ClaimPool:
             place = line.popleft()
             if place.leases.done():
                 continue
+            place.asked = asyncio.get_running_loop().time()
             try:
                 leases = await self._claim(place.wanted)
             except BaseException:

@@ -7,6 +7,7 @@ from msgspec import UNSET
 from perdure import wire
 from perdure.domain import ids
 from perdure.domain.attempt import Hold, Lease, Part, Progress, Renewal, Report
+from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, Outcome
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
@@ -20,6 +21,8 @@ from perdure.gateway.request import Answer, Request
 from perdure.store.ledger import Reported, SettleAnswer, Settled, WorkerInfo
 from perdure.store.wakeups import Topic
 from perdure.wire.shapes import NULL, body_json, json_body
+
+TOPICS = Topic.READY | Topic.CONTROL
 
 
 class WorkerHandlers:
@@ -67,8 +70,9 @@ class WorkerHandlers:
         """Lease tasks to a worker, waiting for some."""
         body: wire.ClaimWork = request.body
         wanted = Wanted(ids.parse(body.worker_id, "worker"), body.count, ids.parse(body.request_id, "request"))
-        leases = await self._pool.claim(wanted, body.wait, request.gone)
-        return Answer(wire.ClaimAnswer(leases=[_shown_lease(each) for each in leases]))
+        claimed = await self._pool.claim(wanted, body.wait, request.gone)
+        leases = [_shown_lease(each) for each in claimed.leases]
+        return Answer(wire.ClaimAnswer(leases=leases, waited_us=round(claimed.waited_seconds * SECOND_US)))
 
     async def wait_for_hints(self, request: Request) -> Answer:
         """Wait for a hint."""
@@ -76,7 +80,8 @@ class WorkerHandlers:
         after = self._hints.read_cursor(query.after)
         if after is None:
             return self._hinted(Seen(-1, -1), self._hints.seen)
-        return self._hinted(after, await self._hints.next(after, Topic.READY | Topic.CONTROL, query.wait))
+        topics = TOPICS if query.topic is None else Topic[query.topic.upper()]
+        return self._hinted(after, await self._hints.next(after, topics, query.wait))
 
     def _hinted(self, after: Seen, seen: Seen) -> Answer:
         topics: list[Any] = []

@@ -79,7 +79,9 @@ class ObservedOperations:
         self._observer.submitted(*((0, tasks) if answer.replayed else (tasks, 0)))
         return answer
 
-    async def claim(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
+    async def claim(
+        self, worker_id: str, count: int, request_id: str | None = None, *, wait: float = 0.0
+    ) -> list[Lease]:
         """See `Operations`."""
         leases = await self._watched(self._operations.claim(worker_id, count, request_id))
         self._observer.claimed(len(leases))

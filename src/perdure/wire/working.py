@@ -107,13 +107,16 @@ class ClaimAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """The leases; none when no work came in time."""
 
     leases: list[Lease]
+    waited_us: Us = 0
+    """How long the claim waited for work before these were leased: their durations count from so much later."""
 
 
 class HintQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Wait for a hint, at most `wait` seconds. `after` is the `cursor` of the last answer; without it, the answer comes
-    at once.
+    at once. With `topic`, only such hints end the wait.
     """
 
+    topic: Literal["ready", "control"] | None = None
     after: Annotated[str, Meta(max_length=100)] | None = None
     wait: shapes.Wait = shapes.WAIT_MAX_SECONDS
 

@@ -14,6 +14,7 @@ from perdure.errors import PerdureError, Unavailable
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.worker.backoff import Backoff
+from perdure.worker.claiming import unless_set
 from perdure.worker.drain import drain, hand_back_waiting
 from perdure.worker.executor import Executor
 from perdure.worker.held import HeldAttempt, StopReason
@@ -81,6 +82,7 @@ class Worker:
         self._hinted = True
         self._poll_at_us = 0
         self._wake = asyncio.Event()
+        self._leaving = asyncio.Event()
         self._main: asyncio.Task[Any] | None = None
         self._lanes: Lanes | None = None
         self._prefetch = Prefetch(self.settings)
@@ -144,6 +146,7 @@ class Worker:
     def _end(self, ending: Ending) -> None:
         if self._ending is None:
             self._ending = ending
+            self._leaving.set()
             self._wake.set()
 
     def _capacity(self) -> int:
@@ -272,9 +275,13 @@ class Worker:
     async def _claim(self, wanted: int) -> None:
         self._hinted = False
         sent_us = self._clock.monotonic_us()
-        leases = await self._source.claim(self.id, wanted)
+        wait = 0.0 if self.settings.stop_when_idle else self.settings.claim_wait
+        if wait:
+            leases = await unless_set(self._leaving, self._source.claim(self.id, wanted, wait=wait)) or []
+        else:
+            leases = await self._source.claim(self.id, wanted)
         answered_us = self._clock.monotonic_us()
-        self._dry = len(leases) < wanted
+        self._dry = len(leases) < wanted and not wait
         if self._dry:
             poll = self.settings.poll * self._chance.uniform(1.0, 1.5)
             self._poll_at_us = answered_us + round(poll * SECOND_US)

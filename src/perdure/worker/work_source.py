@@ -22,8 +22,11 @@ class WorkSource(Protocol):
     async def leave(self, worker_id: str) -> None:
         """Say that the worker is gone for good."""
 
-    async def claim(self, worker_id: str, count: int) -> list[Lease]:
-        """At most `count` leases. A lost answer costs nothing but a wait: call again and the same ones come back."""
+    async def claim(self, worker_id: str, count: int, *, wait: float = 0.0) -> list[Lease]:
+        """At most `count` leases. A lost answer costs nothing but a wait: call again and the same ones come back.
+
+        A source that is far away waits for work when there is none, at most `wait` seconds.
+        """
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """Extend leases; `None` where the attempt is not live any more."""

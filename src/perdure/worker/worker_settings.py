@@ -39,6 +39,8 @@ class WorkerSettings:
     """The timeout of attempts for which neither task nor kind has one."""
     poll: float = 2.0
     """How often an idle worker asks for work when no hint comes; up to half as much again is added by chance."""
+    claim_wait: float = 0.0
+    """How long a claim waits for work at a source that is far away; 0: it answers at once, and hints tell of work."""
     control_interval: float = 0.25
     """How often it asks for cancels while it holds anything."""
     heartbeat: float = 10.0
@@ -61,6 +63,7 @@ class WorkerSettings:
         _seconds("grace", self.grace, 0.0, 86_400.0)
         _seconds("stop_grace", self.stop_grace, 0.0, limits.TIMEOUT_GRACE_US / SECOND_US)
         _seconds("poll", self.poll, 0.01, 3_600.0)
+        _seconds("claim_wait", self.claim_wait, 0.0, 30.0)
         _seconds("control_interval", self.control_interval, 0.01, 60.0)
         _seconds("heartbeat", self.heartbeat, 0.1, limits.WORKER_ACTIVE_DEFAULT_US / SECOND_US / 2)
         _seconds("report_interval", self.report_interval, 0.01, 10.0)
