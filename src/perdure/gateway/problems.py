@@ -91,8 +91,8 @@ def malformed_json(error: Exception) -> Refused:
     """Why a body is no JSON of the wanted shape, naming the field."""
     if isinstance(error, msgspec.ValidationError):
         message, _, path = str(error).partition(" - at `")
-        field = _field(message, path)
-        return Invalid(f"{field}: {message}" if field else message, field=field)
+        field = _field(message, path) or "body"
+        return Invalid(f"{field}: {message}", field=field)
     if isinstance(error, RecursionError):
         return Malformed("the body is nested too deep", field="body")
     return Malformed(f"the body is no JSON: {_first_line(error)}", field="body")

@@ -25,6 +25,9 @@ KEY_MAX_BYTES = 255
 PARAMETERS_MAX = 200
 _KEY_TOKEN = re.compile(rb"(?<!\\)\"(?=\s*:)")
 
+_NOT_DECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
+_any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -119,12 +122,14 @@ class Reading:
         if not data and self._route.optional:
             return self._route.body()
         _check_media(headers)
+        if not data.isascii():
+            _check_utf8(data)
         if data.count(b":") > self._limits.json_max_keys:
             self._check_keys(data)
         try:
             return self._decode(data)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            raise problems.malformed_json(error) from None
+        except _NOT_DECODED as error:
+            raise problems.malformed_json(_first_fault(data, error)) from None
 
     async def _received(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         said = headers.get(b"content-length")
@@ -192,6 +197,24 @@ def idempotency_key(route: Route, headers: Mapping[bytes, bytes]) -> str | None:
             field="Idempotency-Key",
         )
     return text
+
+
+def _check_utf8(data: bytes) -> None:
+    """Bodies that are kept as they came are not looked at by the decoder."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed(f"the body is not UTF-8 at byte {error.start}", field="body") from None
+
+
+def _first_fault(data: bytes, found: Exception) -> Exception:
+    """What is no JSON at all is told as that, even if a wrong field comes before the place."""
+    if isinstance(found, msgspec.ValidationError):
+        try:
+            _any_json(data)
+        except _NOT_DECODED as error:
+            return error
+    return found
 
 
 def _check_media(headers: Mapping[bytes, bytes]) -> None:
