@@ -104,7 +104,7 @@ async def test_an_unknown_level_of_durability_is_a_misuse(tmp_path: Path):
 async def test_a_file_of_a_later_perdure_is_refused_and_untouched(tmp_path: Path):
     path = tmp_path / "perdure.db"
     store = await SqliteStore.open(str(path), inline=True)
-    store.writer.commits.connected().execute("INSERT INTO migrations VALUES (9999, 'from_the_future', 1)")
+    store.writer.commits.connected().execute("INSERT INTO perdure_migrations VALUES (9999, 'from_the_future', 1)")
     await store.close()
     before = path.read_bytes()
     with pytest.raises(SchemaTooNew, match="9999") as caught:

@@ -12,7 +12,7 @@ from perdure.store.sqlite.statements import STATEMENTS
 GROWING = ("tasks", "ends", "attempts", "events", "jobs", "parts", "edges", "progress")
 """Tables that grow with what has ended."""
 VIEWS = sorted(name for name in STATEMENTS if name.startswith("view_"))
-ALIAS = re.compile(rf"\b({'|'.join(GROWING)})\s+AS\s+(\w+)")
+ALIAS = re.compile(rf"\bperdure_({'|'.join(GROWING)})\s+AS\s+(\w+)")
 BINDING = re.compile(r":(\w+)")
 
 

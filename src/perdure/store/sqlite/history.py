@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from perdure.domain.policy import SYSTEM
+from perdure.domain.settlement import NOT_STOPPED
 from perdure.domain.states import ENDED, AttemptState, Reason, TaskState
 from perdure.store.sqlite.history_lines import EventRow, Line, Rank, in_order
 from perdure.store.sqlite.task_views import no_such_task
@@ -36,6 +37,8 @@ class _Attempt(msgspec.Struct):
     actor: str | None = None
     ended_us: int | None = None
     due_us: int | None = None
+    error: str | None = None
+    """Its type."""
 
 
 class _Standing(msgspec.Struct, kw_only=True):
@@ -160,7 +163,7 @@ class _TaskHistory:
             yield self._line(at_us, *place, Rank.CANCEL_DELIVERED, "cancel_delivered", held.worker, **about)
         if held.ended_us is not None and held.state == AttemptState.CANCELLED:
             actor = held.actor or held.worker
-            about["by"] = "lease_or_deadline" if actor == SYSTEM else "holder"
+            about["by"] = _stopped_by(held, actor)
             yield self._line(held.ended_us, *place, Rank.CANCEL_STOPPED, "cancel_stopped", actor, **about)
 
     def _explicit(self, event: EventRow) -> Iterator[Line]:
@@ -191,3 +194,10 @@ class _TaskHistory:
     def _fence(self, before: Callable[[_Attempt], bool]) -> int:
         """The fence of the last attempt of which that holds."""
         return max((row.fence for row in self._rows.attempts if before(row)), default=0)
+
+
+def _stopped_by(attempt: _Attempt, actor: str) -> str:
+    """How a cancelled attempt came to its end."""
+    if actor == SYSTEM:
+        return "lease_or_deadline"
+    return "killed" if attempt.error == NOT_STOPPED.type else "holder"

@@ -15,7 +15,7 @@ from perdure.store.sqlite.transaction import Transaction, batch
 
 def renew(tx: Transaction, renewals: Sequence[Renewal]) -> list[Renewed | None]:
     """Extend the leases that are live; `None` for the others."""
-    document = batch([(*each.hold, each.started, each.delivered) for each in renewals])
+    document = batch([(*each.hold, each.started, each.delivered, each.ran_us, each.told_us) for each in renewals])
     starts = tx.document("renew_starts", batch=document)
     tx.run("renew", batch=document)
     count_moves(tx, [(lane, LEASED, RUNNING, started) for lane, started in starts])

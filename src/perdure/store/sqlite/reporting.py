@@ -103,10 +103,10 @@ def _out_of_place(part: Part, highest: int, final: bool) -> PerdureError | None:
 
 
 def _write(tx: Transaction, accepted: list[tuple[_Standing, Report]]) -> None:
-    starting = {standing.n: standing for standing, _ in accepted if standing.state == LEASED}
+    starting = {standing.n: (standing, report) for standing, report in accepted if standing.state == LEASED}
     if starting:
-        tx.run("start", batch=batch(sorted(starting)))
-        count_moves(tx, [(standing.lane, LEASED, RUNNING, 1) for standing in starting.values()])
+        tx.run("start", batch=batch([(n, starting[n][1].ran_us) for n in sorted(starting)]))
+        count_moves(tx, [(standing.lane, LEASED, RUNNING, 1) for standing, _ in starting.values()])
     progress = [
         (standing.n, report.phase, *(report.progress or (None, None, None, None)))
         for standing, report in accepted

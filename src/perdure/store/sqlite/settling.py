@@ -67,7 +67,8 @@ def _row(each: Settling, templates: dict[tuple[Any, ...], int]) -> tuple[Any, ..
         settlement.event,
     )
     place = templates.setdefault(shared, len(templates))
-    return (each.hold.task_id, each.hold.attempt_id, each.hold.token, place, each.digest)
+    own = (each.hold.task_id, each.hold.attempt_id, each.hold.token, place, each.digest, each.ran_us)
+    return own if each.told_us is None else (*own, each.told_us)
 
 
 def _apply(tx: Transaction, summary: dict[str, Any]) -> None:

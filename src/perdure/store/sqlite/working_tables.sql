@@ -18,7 +18,9 @@ CREATE TEMP TABLE IF NOT EXISTS settling (
     error TEXT,
     summary TEXT,
     digest TEXT NOT NULL,
-    actor TEXT NOT NULL
+    actor TEXT NOT NULL,
+    ran_us INTEGER,
+    told_us INTEGER
 );
 
 -- Waiting tasks that end without an attempt.

@@ -1,13 +1,13 @@
 -- The whole first schema. Times are microseconds since 1970 UTC by the store's clock; n is a task's number in this file.
 -- A task's specification is written once (tasks); exactly one of live and ends holds how it stands.
 
-CREATE TABLE meta (
+CREATE TABLE perdure_meta (
     key TEXT PRIMARY KEY,
     value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What a claim chooses: one (organization, queue, kind, capability set, priority).
-CREATE TABLE lanes (
+CREATE TABLE perdure_lanes (
     lane INTEGER PRIMARY KEY,
     organization TEXT NOT NULL,
     queue TEXT NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE lanes (
     UNIQUE (organization, queue, kind, capabilities, priority)
 ) STRICT;
 
-CREATE TABLE jobs (
+CREATE TABLE perdure_jobs (
     j INTEGER PRIMARY KEY,
     organization TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -50,16 +50,16 @@ CREATE TABLE jobs (
     CHECK ((finished_us IS NULL) = (open > 0)),
     CHECK (open + succeeded + partial + failed + excused + cancelled = total)
 ) STRICT;
-CREATE INDEX jobs_by_state ON jobs (organization, state, j);
-CREATE INDEX jobs_finished ON jobs (finished_us) WHERE finished_us IS NOT NULL;
-CREATE INDEX jobs_stopping ON jobs (j) WHERE stopping IS NOT NULL AND open > 0;
+CREATE INDEX perdure_jobs_by_state ON perdure_jobs (organization, state, j);
+CREATE INDEX perdure_jobs_finished ON perdure_jobs (state, finished_us) WHERE finished_us IS NOT NULL;
+CREATE INDEX perdure_jobs_stopping ON perdure_jobs (j) WHERE stopping IS NOT NULL AND open > 0;
 
-CREATE TABLE tasks (
+CREATE TABLE perdure_tasks (
     n INTEGER PRIMARY KEY,
     organization TEXT NOT NULL,
     id TEXT NOT NULL,
-    lane INTEGER NOT NULL REFERENCES lanes,
-    job INTEGER REFERENCES jobs,
+    lane INTEGER NOT NULL REFERENCES perdure_lanes,
+    job INTEGER REFERENCES perdure_jobs,
     name TEXT,
     payload BLOB,
     encoding TEXT NOT NULL,
@@ -92,11 +92,11 @@ CREATE TABLE tasks (
     UNIQUE (organization, id),
     CHECK ((payload IS NULL) = (redacted_us IS NOT NULL))
 ) STRICT;
-CREATE INDEX tasks_by_job ON tasks (job, n) WHERE job IS NOT NULL;
+CREATE INDEX perdure_tasks_by_job ON perdure_tasks (job, n) WHERE job IS NOT NULL;
 
 -- One narrow row per unfinished task, with all that changes.
-CREATE TABLE live (
-    n INTEGER PRIMARY KEY REFERENCES tasks,
+CREATE TABLE perdure_live (
+    n INTEGER PRIMARY KEY REFERENCES perdure_tasks,
     organization TEXT NOT NULL,
     lane INTEGER NOT NULL,
     job INTEGER,
@@ -140,17 +140,17 @@ CREATE TABLE live (
     CHECK (state <> 'running' OR started_us IS NOT NULL),
     CHECK ((state = 'cancelling') = (cancel_ends_us IS NOT NULL))
 ) STRICT;
-CREATE INDEX live_ready ON live (lane, seq) WHERE state = 'queued';
-CREATE INDEX live_due ON live (due_us) WHERE state IN ('pending', 'retrying') AND waits = 0;
-CREATE INDEX live_ttl ON live (expires_us) WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
-CREATE INDEX live_deadline ON live (deadline_us) WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
-CREATE INDEX live_held ON live (worker) WHERE attempt_id IS NOT NULL;
-CREATE INDEX live_waiting ON live (organization, state, n) WHERE state IN ('pending', 'retrying');
-CREATE INDEX live_by_job ON live (job, n) WHERE job IS NOT NULL;
+CREATE INDEX perdure_live_ready ON perdure_live (lane, seq) WHERE state = 'queued';
+CREATE INDEX perdure_live_due ON perdure_live (due_us) WHERE state IN ('pending', 'retrying') AND waits = 0;
+CREATE INDEX perdure_live_ttl ON perdure_live (expires_us) WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
+CREATE INDEX perdure_live_deadline ON perdure_live (deadline_us) WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
+CREATE INDEX perdure_live_held ON perdure_live (worker) WHERE attempt_id IS NOT NULL;
+CREATE INDEX perdure_live_waiting ON perdure_live (organization, state, n) WHERE state IN ('pending', 'retrying');
+CREATE INDEX perdure_live_by_job ON perdure_live (job, n) WHERE job IS NOT NULL;
 
 -- One row when a task has ended.
-CREATE TABLE ends (
-    n INTEGER PRIMARY KEY REFERENCES tasks,
+CREATE TABLE perdure_ends (
+    n INTEGER PRIMARY KEY REFERENCES perdure_tasks,
     organization TEXT NOT NULL,
     lane INTEGER NOT NULL,
     job INTEGER,
@@ -181,12 +181,21 @@ CREATE TABLE ends (
     queued_us INTEGER,
     discarded_us INTEGER
 ) STRICT;
-CREATE INDEX ends_by_state ON ends (organization, state, finished_us, n);
-CREATE INDEX ends_alone ON ends (finished_us, n) WHERE job IS NULL;
+CREATE INDEX perdure_ends_by_state ON perdure_ends (organization, state, finished_us, n);
+CREATE INDEX perdure_ends_alone ON perdure_ends (lane, state, finished_us, n) WHERE job IS NULL;
+
+-- How far the results of a lane's ends have been removed ahead of their tasks.
+CREATE TABLE perdure_results_removed (
+    lane INTEGER NOT NULL REFERENCES perdure_lanes,
+    state TEXT NOT NULL,
+    finished_us INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    PRIMARY KEY (lane, state)
+) STRICT, WITHOUT ROWID;
 
 -- One row per claim that has ended; the live one is in live.
-CREATE TABLE attempts (
-    n INTEGER NOT NULL REFERENCES tasks,
+CREATE TABLE perdure_attempts (
+    n INTEGER NOT NULL REFERENCES perdure_tasks,
     fence INTEGER NOT NULL,
     id TEXT NOT NULL,
     generation INTEGER NOT NULL,
@@ -208,7 +217,7 @@ CREATE TABLE attempts (
 ) STRICT, WITHOUT ROWID;
 
 -- What happened and cannot be read from the rows above.
-CREATE TABLE events (
+CREATE TABLE perdure_events (
     e INTEGER PRIMARY KEY,
     organization TEXT NOT NULL,
     n INTEGER,
@@ -220,26 +229,26 @@ CREATE TABLE events (
     initiator TEXT,
     data TEXT
 ) STRICT;
-CREATE INDEX events_by_task ON events (n, e) WHERE n IS NOT NULL;
-CREATE INDEX events_by_job ON events (job, e) WHERE job IS NOT NULL;
+CREATE INDEX perdure_events_by_task ON perdure_events (n, e) WHERE n IS NOT NULL;
+CREATE INDEX perdure_events_by_job ON perdure_events (job, e) WHERE job IS NOT NULL;
 
-CREATE TABLE edges (
-    parent INTEGER NOT NULL REFERENCES tasks,
-    child INTEGER NOT NULL REFERENCES tasks,
+CREATE TABLE perdure_edges (
+    parent INTEGER NOT NULL REFERENCES perdure_tasks,
+    child INTEGER NOT NULL REFERENCES perdure_tasks,
     policy TEXT NOT NULL CHECK (policy IN ('fail', 'continue')),
     PRIMARY KEY (parent, child),
     CHECK (parent <> child)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX edges_by_child ON edges (child, parent);
+CREATE INDEX perdure_edges_by_child ON perdure_edges (child, parent);
 
 -- Ended tasks whose children have not been looked at yet.
-CREATE TABLE frontier (
-    n INTEGER PRIMARY KEY REFERENCES tasks,
+CREATE TABLE perdure_frontier (
+    n INTEGER PRIMARY KEY REFERENCES perdure_tasks,
     good INTEGER NOT NULL CHECK (good IN (0, 1))
 ) STRICT;
 
-CREATE TABLE progress (
-    n INTEGER PRIMARY KEY REFERENCES tasks,
+CREATE TABLE perdure_progress (
+    n INTEGER PRIMARY KEY REFERENCES perdure_tasks,
     phase TEXT,
     done INTEGER,
     total INTEGER,
@@ -247,15 +256,15 @@ CREATE TABLE progress (
     failed INTEGER
 ) STRICT;
 
-CREATE TABLE checkpoints (
-    n INTEGER PRIMARY KEY REFERENCES tasks,
+CREATE TABLE perdure_checkpoints (
+    n INTEGER PRIMARY KEY REFERENCES perdure_tasks,
     generation INTEGER NOT NULL,
     value TEXT NOT NULL,
     written_us INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE parts (
-    n INTEGER NOT NULL REFERENCES tasks,
+CREATE TABLE perdure_parts (
+    n INTEGER NOT NULL REFERENCES perdure_tasks,
     attempt_id TEXT NOT NULL,
     sequence INTEGER NOT NULL CHECK (sequence >= 1),
     key TEXT NOT NULL,
@@ -267,12 +276,12 @@ CREATE TABLE parts (
     written_us INTEGER NOT NULL,
     PRIMARY KEY (n, attempt_id, sequence)
 ) STRICT;
-CREATE UNIQUE INDEX parts_named ON parts (n, key) WHERE named = 1;
-CREATE UNIQUE INDEX parts_unnamed ON parts (n, attempt_id, key) WHERE named = 0;
+CREATE UNIQUE INDEX perdure_parts_named ON perdure_parts (n, key) WHERE named = 1;
+CREATE UNIQUE INDEX perdure_parts_unnamed ON perdure_parts (n, attempt_id, key) WHERE named = 0;
 
 -- Proof that an attempt's effects were committed together with its result.
-CREATE TABLE receipts (
-    n INTEGER NOT NULL REFERENCES tasks,
+CREATE TABLE perdure_receipts (
+    n INTEGER NOT NULL REFERENCES perdure_tasks,
     attempt_id TEXT NOT NULL,
     partly INTEGER NOT NULL CHECK (partly IN (0, 1)),
     result BLOB NOT NULL,
@@ -284,8 +293,8 @@ CREATE TABLE receipts (
 ) STRICT, WITHOUT ROWID;
 
 -- Outcomes of the single items of a pipeline.
-CREATE TABLE items (
-    n INTEGER NOT NULL REFERENCES tasks,
+CREATE TABLE perdure_items (
+    n INTEGER NOT NULL REFERENCES perdure_tasks,
     attempt_id TEXT NOT NULL,
     ref TEXT NOT NULL,
     entity_kind TEXT,
@@ -297,7 +306,7 @@ CREATE TABLE items (
     PRIMARY KEY (n, attempt_id, ref)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE idempotency (
+CREATE TABLE perdure_idempotency (
     organization TEXT NOT NULL,
     principal TEXT NOT NULL,
     what TEXT NOT NULL CHECK (what IN ('task', 'job')),
@@ -307,9 +316,9 @@ CREATE TABLE idempotency (
     expires_us INTEGER NOT NULL,
     PRIMARY KEY (organization, principal, what, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX idempotency_by_expiry ON idempotency (expires_us);
+CREATE INDEX perdure_idempotency_by_expiry ON perdure_idempotency (expires_us);
 
-CREATE TABLE definitions (
+CREATE TABLE perdure_definitions (
     organization TEXT NOT NULL,
     type TEXT NOT NULL CHECK (type IN ('queue', 'organization', 'kind')),
     name TEXT NOT NULL,
@@ -319,12 +328,12 @@ CREATE TABLE definitions (
     updated_us INTEGER NOT NULL,
     PRIMARY KEY (organization, type, name)
 ) STRICT;
-CREATE INDEX definitions_with_depth ON definitions (organization, type, name)
+CREATE INDEX perdure_definitions_with_depth ON perdure_definitions (organization, type, name)
     WHERE type IN ('queue', 'organization') AND document ->> '$.depth' IS NOT NULL;
-CREATE INDEX definitions_paused ON definitions (organization, type, name)
+CREATE INDEX perdure_definitions_paused ON perdure_definitions (organization, type, name)
     WHERE type IN ('queue', 'organization') AND document ->> '$.paused';
 
-CREATE TABLE workers (
+CREATE TABLE perdure_workers (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     host TEXT NOT NULL,
@@ -341,17 +350,17 @@ CREATE TABLE workers (
     seen_us INTEGER NOT NULL,
     left_us INTEGER
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX workers_by_seen ON workers (seen_us);
+CREATE INDEX perdure_workers_by_seen ON perdure_workers (seen_us);
 
 -- How many tasks of a lane are in a state, and how many attempts of it have ended ('attempts'); kept in the transaction
 -- that changes them. Lane 0 counts the places taken in line so far: at the end ('seq') and in front ('front'). One small
 -- table, so that a commit writes one page for all of them.
-CREATE TABLE counts (
+CREATE TABLE perdure_counts (
     lane INTEGER NOT NULL,
     state TEXT NOT NULL,
     count INTEGER NOT NULL CHECK (count >= 0),
     PRIMARY KEY (lane, state)
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO meta (key, value) VALUES ('losses_suspended_until_us', 0);
-INSERT INTO counts (lane, state, count) VALUES (0, 'seq', 0), (0, 'front', 0);
+INSERT INTO perdure_meta (key, value) VALUES ('losses_suspended_until_us', 0);
+INSERT INTO perdure_counts (lane, state, count) VALUES (0, 'seq', 0), (0, 'front', 0);

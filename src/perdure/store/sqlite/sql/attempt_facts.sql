@@ -8,9 +8,9 @@ SELECT json_group_array(json_array(
     receipts.encoding, receipts.summary, tasks.retry
 ))
 FROM json_each(:batch) AS asked
-CROSS JOIN tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
-CROSS JOIN live ON live.n = tasks.n AND live.attempt_id = asked.value ->> 2
-CROSS JOIN lanes ON lanes.lane = live.lane
-LEFT JOIN definitions AS queue
+CROSS JOIN perdure_tasks AS tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+CROSS JOIN perdure_live AS live ON live.n = tasks.n AND live.attempt_id = asked.value ->> 2
+CROSS JOIN perdure_lanes AS lanes ON lanes.lane = live.lane
+LEFT JOIN perdure_definitions AS queue
     ON queue.organization = lanes.organization AND queue.type = 'queue' AND queue.name = lanes.queue
-LEFT JOIN receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id
+LEFT JOIN perdure_receipts AS receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id

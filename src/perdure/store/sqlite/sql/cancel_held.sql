@@ -1,5 +1,5 @@
 -- Ask the holders of the tasks of a batch to stop.
-UPDATE live
+UPDATE perdure_live AS live
 SET state = 'cancelling',
     cancel_us = :now,
     cancel_ends_us = :now + (asked.value ->> 5),

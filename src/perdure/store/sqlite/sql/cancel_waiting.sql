@@ -4,5 +4,5 @@ SELECT
     live.n, live.lane, live.job, live.state, 'cancelled', asked.value ->> 2, asked.value ->> 1,
     asked.value ->> 3, asked.value ->> 4
 FROM json_each(:batch) AS asked
-CROSS JOIN live ON live.n = asked.value ->> 0
+CROSS JOIN perdure_live AS live ON live.n = asked.value ->> 0
 WHERE live.state IN ('pending', 'queued', 'retrying')

@@ -1,7 +1,7 @@
 -- Whether anything is left to cascade.
-SELECT EXISTS (SELECT 1 FROM frontier) OR EXISTS (
+SELECT EXISTS (SELECT 1 FROM perdure_frontier AS frontier) OR EXISTS (
     SELECT 1
-    FROM jobs INDEXED BY jobs_stopping
-    CROSS JOIN live INDEXED BY live_by_job ON live.job = jobs.j
+    FROM perdure_jobs AS jobs INDEXED BY perdure_jobs_stopping
+    CROSS JOIN perdure_live AS live INDEXED BY perdure_live_by_job ON live.job = jobs.j
     WHERE jobs.stopping IS NOT NULL AND jobs.open > 0 AND live.state <> 'cancelling'
 )

@@ -1,5 +1,5 @@
 -- Keep the newest checkpoint of a task.
-INSERT INTO checkpoints (n, generation, value, written_us)
+INSERT INTO perdure_checkpoints (n, generation, value, written_us)
 SELECT value ->> 0, value ->> 1, value ->> 2, :now
 FROM json_each(:batch)
 WHERE true

@@ -1,5 +1,5 @@
 -- One count down an edge.
-UPDATE live
+UPDATE perdure_live AS live
 SET waits = waits - touched.good - touched.bad,
     good = live.good + touched.good,
     bad = live.bad + touched.bad,

@@ -2,8 +2,8 @@
 INSERT INTO joining (n, lane, from_state)
 SELECT live.n, live.lane, live.state
 FROM touched
-CROSS JOIN live ON live.n = touched.child
-CROSS JOIN tasks ON tasks.n = live.n
+CROSS JOIN perdure_live AS live ON live.n = touched.child
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = live.n
 WHERE live.state = 'pending'
 AND CASE iif(tasks.parents = 0, 'all_done', tasks.rule)
     WHEN 'all_succeeded' THEN live.waits = 0 AND live.bad = live.excused

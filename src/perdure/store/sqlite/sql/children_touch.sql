@@ -6,5 +6,5 @@ SELECT
     sum(NOT ended.good),
     sum(NOT ended.good AND edges.policy = 'continue')
 FROM ended
-CROSS JOIN edges ON edges.parent = ended.n
+CROSS JOIN perdure_edges AS edges ON edges.parent = ended.n
 GROUP BY edges.child

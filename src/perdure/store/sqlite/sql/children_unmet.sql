@@ -4,8 +4,8 @@ SELECT
     live.n, live.lane, live.job, live.state, 'cancelled',
     iif(tasks.rule = 'all_succeeded', 'upstream_failed', 'trigger_unmet'), 'system'
 FROM touched
-CROSS JOIN live ON live.n = touched.child
-CROSS JOIN tasks ON tasks.n = live.n
+CROSS JOIN perdure_live AS live ON live.n = touched.child
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = live.n
 WHERE live.state = 'pending' AND tasks.parents > 0
 AND CASE tasks.rule
     WHEN 'all_succeeded' THEN live.bad > live.excused

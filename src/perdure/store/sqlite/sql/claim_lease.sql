@@ -1,5 +1,5 @@
 -- Lease picked tasks: a new attempt with a fence above every earlier one; the first claim sets the execution deadline.
-UPDATE live
+UPDATE perdure_live AS live
 SET state = 'leased',
     seq = NULL,
     attempt_id = picked.value ->> 1,
@@ -11,5 +11,5 @@ SET state = 'leased',
     deadline_us = coalesce(live.deadline_us, :now + tasks.execution_limit_us),
     lease_ends_us = min(:now + tasks.lease_us, coalesce(live.deadline_us, :now + tasks.execution_limit_us))
 FROM json_each(:batch) AS picked
-CROSS JOIN tasks ON tasks.n = picked.value ->> 0
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = picked.value ->> 0
 WHERE live.n = picked.value ->> 0 AND live.state = 'queued'

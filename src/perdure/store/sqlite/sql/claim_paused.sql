@@ -1,4 +1,4 @@
 -- Queues and organizations that are paused.
 SELECT json_group_array(json_array(organization, type, name))
-FROM definitions INDEXED BY definitions_paused
+FROM perdure_definitions AS definitions INDEXED BY perdure_definitions_paused
 WHERE type IN ('queue', 'organization') AND document ->> '$.paused'

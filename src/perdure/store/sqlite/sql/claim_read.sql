@@ -7,8 +7,8 @@ SELECT json_group_array(json_array(
     tasks.initiator, checkpoints.value, tasks.max_attempts, live.lane, live.job
 ) ORDER BY picked.key)
 FROM json_each(:batch) AS picked
-CROSS JOIN live ON live.n = picked.value ->> 0 AND live.attempt_id = picked.value ->> 1
-CROSS JOIN tasks ON tasks.n = live.n
-CROSS JOIN lanes ON lanes.lane = live.lane
-LEFT JOIN jobs ON jobs.j = live.job
-LEFT JOIN checkpoints ON checkpoints.n = live.n AND checkpoints.generation = live.generation
+CROSS JOIN perdure_live AS live ON live.n = picked.value ->> 0 AND live.attempt_id = picked.value ->> 1
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = live.n
+CROSS JOIN perdure_lanes AS lanes ON lanes.lane = live.lane
+LEFT JOIN perdure_jobs AS jobs ON jobs.j = live.job
+LEFT JOIN perdure_checkpoints AS checkpoints ON checkpoints.n = live.n AND checkpoints.generation = live.generation

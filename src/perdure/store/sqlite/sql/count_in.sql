@@ -1,5 +1,5 @@
 -- Count into counters, making those that are not there yet.
-INSERT INTO counts (lane, state, count)
+INSERT INTO perdure_counts (lane, state, count)
 SELECT value ->> 0, value ->> 1, value ->> 2
 FROM json_each(:batch)
 WHERE true

@@ -1,8 +1,8 @@
 -- Store a document over exactly the version that was read (0: there was none); no row when another one is there.
-INSERT INTO definitions (organization, type, name, version, document, actor, updated_us)
+INSERT INTO perdure_definitions (organization, type, name, version, document, actor, updated_us)
 SELECT :organization, :type, :name, 1, :document, :actor, :now
 WHERE :version = 0 OR EXISTS (
-    SELECT 1 FROM definitions
+    SELECT 1 FROM perdure_definitions AS definitions
     WHERE organization = :organization AND type = :type AND name = :name AND version = :version
 )
 ON CONFLICT (organization, type, name) DO UPDATE

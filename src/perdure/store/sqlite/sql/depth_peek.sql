@@ -1,5 +1,5 @@
 -- Whether anything has a depth at all.
 SELECT EXISTS (
-    SELECT 1 FROM definitions INDEXED BY definitions_with_depth
+    SELECT 1 FROM perdure_definitions AS definitions INDEXED BY perdure_definitions_with_depth
     WHERE type IN ('queue', 'organization') AND document ->> '$.depth' IS NOT NULL
 )

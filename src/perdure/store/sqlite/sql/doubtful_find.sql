@@ -12,16 +12,16 @@ FROM (
                     live.state = 'cancelling'
                     OR (
                         SELECT value <= :now OR value > :now + :suspension_max
-                        FROM meta WHERE key = 'losses_suspended_until_us'
+                        FROM perdure_meta AS meta WHERE key = 'losses_suspended_until_us'
                     )
                 ) THEN 'lease_over'
                 WHEN live.state = 'running' AND live.started_us + tasks.timeout_us + :timeout_grace <= :now
                     THEN 'timeout_over'
                 WHEN workers.ordered = 'revoke' THEN 'worker_revoked'
             END AS guard
-        FROM live INDEXED BY live_held
-        CROSS JOIN tasks ON tasks.n = live.n
-        LEFT JOIN workers ON workers.id = live.worker
+        FROM perdure_live AS live INDEXED BY perdure_live_held
+        CROSS JOIN perdure_tasks AS tasks ON tasks.n = live.n
+        LEFT JOIN perdure_workers AS workers ON workers.id = live.worker
         WHERE live.attempt_id IS NOT NULL
     )
     WHERE guard IS NOT NULL

@@ -1,5 +1,5 @@
 -- Whether a task is due that waits for its time only.
 SELECT EXISTS (
-    SELECT 1 FROM live INDEXED BY live_due
+    SELECT 1 FROM perdure_live AS live INDEXED BY perdure_live_due
     WHERE state IN ('pending', 'retrying') AND waits = 0 AND due_us <= :now
 )

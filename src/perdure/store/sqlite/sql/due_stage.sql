@@ -1,7 +1,7 @@
 -- Stage tasks that are due, those that have waited longest first.
 INSERT INTO joining (n, lane, from_state)
 SELECT n, lane, state
-FROM live INDEXED BY live_due
+FROM perdure_live AS live INDEXED BY perdure_live_due
 WHERE state IN ('pending', 'retrying') AND waits = 0 AND due_us <= :now
 ORDER BY due_us
 LIMIT :count

@@ -1,5 +1,5 @@
 -- Write the ends of waiting tasks.
-INSERT INTO ends (
+INSERT INTO perdure_ends (
     n, organization, lane, job, state, reason, actor, finished_us, generation, failures, losses, fence,
     due_us, expires_us, deadline_us, error, cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note,
     queued_us
@@ -14,5 +14,5 @@ SELECT
     ending.cancel_text, ending.cancel_note,
     live.queued_us
 FROM ending
-CROSS JOIN live ON live.n = ending.n
+CROSS JOIN perdure_live AS live ON live.n = ending.n
 WHERE live.state IN ('pending', 'queued', 'retrying')

@@ -1,2 +1,2 @@
 -- The staged part of the frontier is being dealt with.
-DELETE FROM frontier WHERE n IN (SELECT n FROM ended)
+DELETE FROM perdure_frontier AS frontier WHERE n IN (SELECT n FROM ended)

@@ -1,7 +1,7 @@
 -- What the keys of a batch were used for, where they live.
 SELECT json_group_array(json_array(asked.key, known.id, known.request_hash))
 FROM json_each(:batch) AS asked
-CROSS JOIN idempotency AS known
+CROSS JOIN perdure_idempotency AS known
     ON known.organization = asked.value ->> 0
     AND known.principal = asked.value ->> 1
     AND known.what = :what

@@ -1,5 +1,5 @@
 -- Write new jobs.
-INSERT INTO jobs (
+INSERT INTO perdure_jobs (
     j, organization, id, name, policy, state, principal, initiator, metadata, idempotency_key, created_us, total, open
 )
 SELECT

@@ -1,4 +1,4 @@
 -- How a job stands.
 SELECT json_array(j, state, open, stopping, initiator)
-FROM jobs
+FROM perdure_jobs AS jobs
 WHERE organization = :organization AND id = :id

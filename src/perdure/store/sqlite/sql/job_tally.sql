@@ -1,5 +1,5 @@
 -- Count ended tasks into their jobs; a job none of whose tasks is open ends here.
-UPDATE jobs
+UPDATE perdure_jobs AS jobs
 SET open = tally.open,
     succeeded = tally.succeeded,
     partial = tally.partial,
@@ -32,9 +32,9 @@ FROM (
         jobs.cancelled + count(*) FILTER (WHERE ends.state = 'cancelled') AS cancelled,
         max(ends.state IN ('failed', 'dead_lettered', 'expired') AND tasks.if_failed = 'cancel_job') AS stops
     FROM ended
-    CROSS JOIN jobs ON jobs.j = ended.job
-    CROSS JOIN ends ON ends.n = ended.n
-    CROSS JOIN tasks ON tasks.n = ended.n
+    CROSS JOIN perdure_jobs AS jobs ON jobs.j = ended.job
+    CROSS JOIN perdure_ends AS ends ON ends.n = ended.n
+    CROSS JOIN perdure_tasks AS tasks ON tasks.n = ended.n
     GROUP BY jobs.j
 ) AS tally
 WHERE jobs.j = tally.j AND jobs.open > 0

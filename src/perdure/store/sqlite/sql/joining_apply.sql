@@ -1,5 +1,5 @@
 -- Let tasks join their lanes in order; those that are not due keep waiting for their time alone.
-UPDATE live
+UPDATE perdure_live AS live
 SET waits = 0,
     state = CASE WHEN live.due_us <= :now THEN 'queued' ELSE live.state END,
     seq = CASE WHEN live.due_us <= :now THEN :first + joining.position END,

@@ -3,6 +3,6 @@ SELECT json_group_array(json_array(lane, from_state, due, joined))
 FROM (
     SELECT joining.lane, joining.from_state, live.due_us <= :now AS due, count(*) AS joined
     FROM joining
-    CROSS JOIN live ON live.n = joining.n
+    CROSS JOIN perdure_live AS live ON live.n = joining.n
     GROUP BY joining.lane, joining.from_state, due
 )

@@ -1,5 +1,5 @@
 -- Write the live rows of new tasks that share everything but what is their own.
-INSERT INTO live (n, organization, lane, job, waits, state, seq, due_us, expires_us, queued_us)
+INSERT INTO perdure_live (n, organization, lane, job, waits, state, seq, due_us, expires_us, queued_us)
 SELECT
     :first + (value ->> 0), :organization, :lane, :job, value ->> 6,
     value ->> 3, :before + (value ->> 4), value ->> 5, :now + :ttl_us, CASE value ->> 3 WHEN 'queued' THEN :now END

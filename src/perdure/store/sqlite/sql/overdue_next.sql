@@ -1,9 +1,9 @@
 -- When the next waiting task is past its TTL or its execution deadline.
 SELECT min(at_us)
 FROM (
-    SELECT min(expires_us) AS at_us FROM live INDEXED BY live_ttl
+    SELECT min(expires_us) AS at_us FROM perdure_live AS live INDEXED BY perdure_live_ttl
     WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')
     UNION ALL
-    SELECT min(deadline_us) FROM live INDEXED BY live_deadline
+    SELECT min(deadline_us) FROM perdure_live AS live INDEXED BY perdure_live_deadline
     WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')
 )

@@ -1,7 +1,7 @@
 -- Stage waiting tasks whose TTL has passed.
 INSERT OR IGNORE INTO ending (n, lane, job, from_state, state, reason, actor)
 SELECT n, lane, job, state, 'expired', 'ttl', 'system'
-FROM live INDEXED BY live_ttl
+FROM perdure_live AS live INDEXED BY perdure_live_ttl
 WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying') AND expires_us <= :now
 ORDER BY expires_us
 LIMIT :count

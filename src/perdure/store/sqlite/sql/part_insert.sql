@@ -1,3 +1,3 @@
 -- Store one part of a result.
-INSERT INTO parts (n, attempt_id, sequence, key, named, sha256, final, data, encoding, written_us)
+INSERT INTO perdure_parts (n, attempt_id, sequence, key, named, sha256, final, data, encoding, written_us)
 VALUES (:n, :attempt, :sequence, :key, :named, :sha256, :final, :data, :encoding, :now)

@@ -1,2 +1,2 @@
 -- Since when a task is queued; its history keeps that.
-SELECT queued_us FROM live WHERE n = :n
+SELECT queued_us FROM perdure_live AS live WHERE n = :n

@@ -1,5 +1,5 @@
 -- Keep the newest progress and phase of a task; what is not said stays.
-INSERT INTO progress (n, phase, done, total, succeeded, failed)
+INSERT INTO perdure_progress (n, phase, done, total, succeeded, failed)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
 FROM json_each(:batch)
 WHERE true

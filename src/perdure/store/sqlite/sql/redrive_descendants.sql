@@ -4,23 +4,23 @@
 WITH RECURSIVE fallen (n) AS (
     SELECT edges.child
     FROM json_each(:batch) AS redriven
-    CROSS JOIN edges ON edges.parent = redriven.value
-    CROSS JOIN ends ON ends.n = edges.child
+    CROSS JOIN perdure_edges AS edges ON edges.parent = redriven.value
+    CROSS JOIN perdure_ends AS ends ON ends.n = edges.child
     WHERE ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet')
-    AND (SELECT count(*) FROM edges AS above WHERE above.child = ends.n)
-        = (SELECT tasks.parents FROM tasks WHERE tasks.n = ends.n)
+    AND (SELECT count(*) FROM perdure_edges AS above WHERE above.child = ends.n)
+        = (SELECT tasks.parents FROM perdure_tasks AS tasks WHERE tasks.n = ends.n)
     UNION
     SELECT edges.child
     FROM fallen
-    CROSS JOIN edges ON edges.parent = fallen.n
-    CROSS JOIN ends ON ends.n = edges.child
+    CROSS JOIN perdure_edges AS edges ON edges.parent = fallen.n
+    CROSS JOIN perdure_ends AS ends ON ends.n = edges.child
     WHERE ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet')
-    AND (SELECT count(*) FROM edges AS above WHERE above.child = ends.n)
-        = (SELECT tasks.parents FROM tasks WHERE tasks.n = ends.n)
+    AND (SELECT count(*) FROM perdure_edges AS above WHERE above.child = ends.n)
+        = (SELECT tasks.parents FROM perdure_tasks AS tasks WHERE tasks.n = ends.n)
 )
 SELECT json_group_array(json_array(
     ends.n, ends.lane, ends.state, ends.organization, ends.generation, tasks.initiator
 ))
 FROM fallen
-CROSS JOIN ends ON ends.n = fallen.n
-CROSS JOIN tasks ON tasks.n = fallen.n
+CROSS JOIN perdure_ends AS ends ON ends.n = fallen.n
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = fallen.n

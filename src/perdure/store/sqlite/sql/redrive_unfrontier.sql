@@ -1,2 +1,2 @@
 -- What follows the end of a task that runs again is no longer due.
-DELETE FROM frontier WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_frontier AS frontier WHERE n IN (SELECT value FROM json_each(:batch))

@@ -1,5 +1,5 @@
 -- Take tasks that run again out of the counters of their jobs; those jobs run again.
-UPDATE jobs
+UPDATE perdure_jobs AS jobs
 SET open = jobs.open + again.open,
     failed = jobs.failed - again.failed,
     excused = jobs.excused - again.excused,
@@ -19,8 +19,8 @@ FROM (
         count(*) FILTER (WHERE ends.state <> 'cancelled' AND tasks.if_failed = 'continue') AS excused,
         count(*) FILTER (WHERE ends.state = 'cancelled') AS cancelled
     FROM json_each(:batch) AS redriven
-    CROSS JOIN ends ON ends.n = redriven.value
-    CROSS JOIN tasks ON tasks.n = ends.n
+    CROSS JOIN perdure_ends AS ends ON ends.n = redriven.value
+    CROSS JOIN perdure_tasks AS tasks ON tasks.n = ends.n
     WHERE ends.job IS NOT NULL
     GROUP BY ends.job
 ) AS again

@@ -1,2 +1,2 @@
 -- Remove the attempts of tasks that go.
-DELETE FROM attempts WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_attempts AS attempts WHERE n IN (SELECT value FROM json_each(:batch))

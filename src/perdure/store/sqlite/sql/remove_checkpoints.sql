@@ -1,2 +1,2 @@
 -- Remove the checkpoints of tasks that go.
-DELETE FROM checkpoints WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_checkpoints AS checkpoints WHERE n IN (SELECT value FROM json_each(:batch))

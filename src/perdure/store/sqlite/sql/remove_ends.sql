@@ -1,2 +1,2 @@
 -- Remove the ends of tasks that go.
-DELETE FROM ends WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_ends AS ends WHERE n IN (SELECT value FROM json_each(:batch))

@@ -1,2 +1,2 @@
 -- Remove the events of tasks that go.
-DELETE FROM events WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_events AS events WHERE n IN (SELECT value FROM json_each(:batch))

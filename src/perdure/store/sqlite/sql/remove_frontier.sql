@@ -1,2 +1,2 @@
 -- Remove the frontier of tasks that go.
-DELETE FROM frontier WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_frontier AS frontier WHERE n IN (SELECT value FROM json_each(:batch))

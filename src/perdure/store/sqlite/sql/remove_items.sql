@@ -1,2 +1,2 @@
 -- Remove the items of tasks that go.
-DELETE FROM items WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_items AS items WHERE n IN (SELECT value FROM json_each(:batch))

@@ -1,2 +1,2 @@
 -- Remove the parts of tasks that go.
-DELETE FROM parts WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_parts AS parts WHERE n IN (SELECT value FROM json_each(:batch))

@@ -1,2 +1,2 @@
 -- Remove the progress of tasks that go.
-DELETE FROM progress WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_progress AS progress WHERE n IN (SELECT value FROM json_each(:batch))

@@ -1,2 +1,2 @@
 -- Remove the receipts of tasks that go.
-DELETE FROM receipts WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_receipts AS receipts WHERE n IN (SELECT value FROM json_each(:batch))

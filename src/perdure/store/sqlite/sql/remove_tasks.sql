@@ -1,2 +1,2 @@
 -- Remove the tasks of tasks that go.
-DELETE FROM tasks WHERE n IN (SELECT value FROM json_each(:batch))
+DELETE FROM perdure_tasks AS tasks WHERE n IN (SELECT value FROM json_each(:batch))

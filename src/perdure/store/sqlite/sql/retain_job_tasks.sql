@@ -3,6 +3,6 @@ SELECT json_group_array(n)
 FROM (
     SELECT tasks.n
     FROM json_each(:batch) AS gone
-    CROSS JOIN tasks INDEXED BY tasks_by_job ON tasks.job = gone.value
+    CROSS JOIN perdure_tasks AS tasks INDEXED BY perdure_tasks_by_job ON tasks.job = gone.value
     LIMIT :count
 )

@@ -1,8 +1,9 @@
--- Jobs that ended long enough ago, oldest first.
+-- Jobs that ended long enough ago: by state, oldest first.
 SELECT json_group_array(j)
 FROM (
-    SELECT j FROM jobs INDEXED BY jobs_finished
-    WHERE finished_us IS NOT NULL AND finished_us < :before
-    ORDER BY finished_us
+    SELECT jobs.j
+    FROM json_each(:batch) AS asked
+    CROSS JOIN perdure_jobs AS jobs INDEXED BY perdure_jobs_finished ON jobs.state = asked.value ->> 0
+    WHERE jobs.finished_us IS NOT NULL AND jobs.finished_us < asked.value ->> 1
     LIMIT :count
 )

@@ -4,7 +4,7 @@ SELECT json_array(
         SELECT json_group_array(json_array(lane, state, gone))
         FROM (
             SELECT lane, state, count(*) AS gone
-            FROM json_each(:batch) AS gone CROSS JOIN ends ON ends.n = gone.value
+            FROM json_each(:batch) AS gone CROSS JOIN perdure_ends AS ends ON ends.n = gone.value
             GROUP BY lane, state
         )
     )),
@@ -13,8 +13,8 @@ SELECT json_array(
         FROM (
             SELECT ends.lane, count(*) AS gone
             FROM json_each(:batch) AS gone
-            CROSS JOIN ends ON ends.n = gone.value
-            CROSS JOIN attempts ON attempts.n = gone.value
+            CROSS JOIN perdure_ends AS ends ON ends.n = gone.value
+            CROSS JOIN perdure_attempts AS attempts ON attempts.n = gone.value
             GROUP BY ends.lane
         )
     ))

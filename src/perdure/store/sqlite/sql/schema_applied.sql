@@ -1,2 +1,2 @@
 -- The steps that this database took.
-SELECT number, name, applied_us FROM migrations ORDER BY number
+SELECT number, name, applied_us FROM perdure_migrations AS migrations ORDER BY number

@@ -1,2 +1,2 @@
 -- Note that a step was taken.
-INSERT INTO migrations (number, name, applied_us) VALUES (:number, :name, :applied_us)
+INSERT INTO perdure_migrations (number, name, applied_us) VALUES (:number, :name, :applied_us)

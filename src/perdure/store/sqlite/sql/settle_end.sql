@@ -1,5 +1,5 @@
 -- Write the ends of the tasks whose attempt ended them.
-INSERT INTO ends (
+INSERT INTO perdure_ends (
     n, organization, lane, job, state, reason, actor, finished_us, generation, failures, losses, fence, attempt_id,
     due_us, expires_us, deadline_us, result, result_encoding, error, summary,
     cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note, cancel_delivered_us
@@ -14,7 +14,7 @@ SELECT
     CASE WHEN settling.state IN ('succeeded', 'partially_succeeded') THEN NULL ELSE coalesce(settling.error, live.last_error) END,
     settling.summary,
     live.cancel_us, live.cancel_actor, live.cancel_reason, live.cancel_text, live.cancel_note,
-    live.cancel_delivered_us
+    coalesce(live.cancel_delivered_us, min(:now, max(live.cancel_us, :now - settling.told_us)))
 FROM settling
-CROSS JOIN live ON live.n = settling.n
+CROSS JOIN perdure_live AS live ON live.n = settling.n
 WHERE settling.ended

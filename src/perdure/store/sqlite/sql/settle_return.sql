@@ -1,5 +1,5 @@
 -- Put tasks that go on back among those that wait.
-UPDATE live
+UPDATE perdure_live AS live
 SET state = settling.state,
     seq = CASE WHEN settling.state = 'queued' THEN :front + settling.place END,
     queued_us = CASE WHEN settling.state = 'queued' THEN :now END,

@@ -20,7 +20,7 @@ WITH template AS MATERIALIZED (
 )
 INSERT OR IGNORE INTO settling (
     n, i, lane, job, from_state, state, ended, attempt_state, reason, charge, delay_us, clears_ttl,
-    result, result_encoding, error, summary, digest, actor
+    result, result_encoding, error, summary, digest, actor, ran_us, told_us
 )
 SELECT
     live.n, item.key, live.lane, live.job, live.state,
@@ -40,12 +40,13 @@ SELECT
     iif(receipts.n IS NULL, template.error, NULL),
     iif(receipts.n IS NULL, template.summary, receipts.summary),
     item.value ->> 4,
-    iif(template.guard = 'holder', live.worker, 'system')
+    iif(template.guard = 'holder', live.worker, 'system'),
+    item.value ->> 5, NULL
 FROM json_each(:batch) AS item
 CROSS JOIN template ON template.place = item.value ->> 3
-CROSS JOIN tasks ON tasks.organization = template.organization AND tasks.id = item.value ->> 0
-CROSS JOIN live ON live.n = tasks.n
-LEFT JOIN receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id
+CROSS JOIN perdure_tasks AS tasks ON tasks.organization = template.organization AND tasks.id = item.value ->> 0
+CROSS JOIN perdure_live AS live ON live.n = tasks.n
+LEFT JOIN perdure_receipts AS receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id
 WHERE live.attempt_id = item.value ->> 1
 AND live.state IN ('leased', 'running')
 AND template.event NOT IN ('acknowledge', 'cancel_deadline')
@@ -53,14 +54,14 @@ AND (template.event <> 'expire' OR live.state = 'leased')
 AND CASE template.guard
     WHEN 'holder' THEN
         live.token = item.value ->> 2 AND live.lease_ends_us > :now
-        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
+        AND NOT EXISTS (SELECT 1 FROM perdure_workers AS workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
     WHEN 'lease_over' THEN
         live.lease_ends_us <= :now
         AND (
-            SELECT value <= :now OR value > :now + :suspension_max FROM meta WHERE key = 'losses_suspended_until_us'
+            SELECT value <= :now OR value > :now + :suspension_max FROM perdure_meta AS meta WHERE key = 'losses_suspended_until_us'
         )
     WHEN 'deadline_over' THEN live.deadline_us <= :now
     WHEN 'timeout_over' THEN live.started_us + tasks.timeout_us + :timeout_grace <= :now
     WHEN 'worker_revoked' THEN
-        EXISTS (SELECT 1 FROM workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
+        EXISTS (SELECT 1 FROM perdure_workers AS workers WHERE workers.id = live.worker AND workers.ordered = 'revoke')
 END

@@ -1,4 +1,5 @@
 -- The handler has begun.
-UPDATE live
-SET state = 'running', started_us = :now
-WHERE n IN (SELECT value FROM json_each(:batch)) AND state = 'leased'
+UPDATE perdure_live AS live
+SET state = 'running', started_us = min(:now, max(live.leased_us, :now - (begun.value ->> 1)))
+FROM json_each(:batch) AS begun
+WHERE live.n = begun.value ->> 0 AND live.state = 'leased'

@@ -5,8 +5,8 @@ SELECT
     iif(jobs.stopping = 'requested', 'user', 'upstream_failed'),
     iif(jobs.stopping = 'requested', jobs.cancel_actor, 'system'),
     jobs.cancel_text
-FROM jobs INDEXED BY jobs_stopping
-CROSS JOIN live INDEXED BY live_by_job ON live.job = jobs.j
+FROM perdure_jobs AS jobs INDEXED BY perdure_jobs_stopping
+CROSS JOIN perdure_live AS live INDEXED BY perdure_live_by_job ON live.job = jobs.j
 WHERE jobs.stopping IS NOT NULL AND jobs.open > 0
 AND live.state IN ('pending', 'queued', 'retrying')
 LIMIT :count

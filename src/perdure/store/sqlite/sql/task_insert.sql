@@ -1,5 +1,5 @@
 -- Write the specifications of new tasks that share everything but what is their own.
-INSERT INTO tasks (
+INSERT INTO perdure_tasks (
     n, id, payload, parents, name, run_at_us, idempotency_key, request_hash, options, created_us,
     organization, lane, job, encoding, principal, initiator, ttl_us, execution_limit_us, timeout_us, lease_us,
     max_attempts, max_losses, on_loss, rule, if_failed, retry

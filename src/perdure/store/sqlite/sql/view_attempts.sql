@@ -16,7 +16,7 @@ SELECT json_object(
             'ended_us', ended_us,
             'error', json(error)
         ) ORDER BY fence)
-        FROM attempts
+        FROM perdure_attempts AS attempts
         WHERE attempts.n = tasks.n
     )),
     'live', json((
@@ -32,10 +32,10 @@ SELECT json_object(
             'leased_us', live.leased_us,
             'started_us', live.started_us
         )
-        FROM live
-        LEFT JOIN workers ON workers.id = live.worker
+        FROM perdure_live AS live
+        LEFT JOIN perdure_workers AS workers ON workers.id = live.worker
         WHERE live.n = tasks.n AND live.attempt_id IS NOT NULL
     ))
 )
-FROM tasks
+FROM perdure_tasks AS tasks
 WHERE tasks.organization = :organization AND tasks.id = :task

@@ -9,5 +9,5 @@ SELECT json_group_array(json_array(
     ends.summary
 ) ORDER BY asked.key)
 FROM json_each(:batch) AS asked
-CROSS JOIN tasks ON tasks.organization = :organization AND tasks.id = asked.value
-CROSS JOIN ends ON ends.n = tasks.n
+CROSS JOIN perdure_tasks AS tasks ON tasks.organization = :organization AND tasks.id = asked.value
+CROSS JOIN perdure_ends AS ends ON ends.n = tasks.n

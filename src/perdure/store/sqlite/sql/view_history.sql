@@ -16,7 +16,7 @@ SELECT json_object(
             'cancel_text', live.cancel_text,
             'cancel_delivered_us', live.cancel_delivered_us
         )
-        FROM live
+        FROM perdure_live AS live
         WHERE live.n = tasks.n
     ), (
         SELECT json_object(
@@ -34,7 +34,7 @@ SELECT json_object(
             'actor', ends.actor,
             'finished_us', ends.finished_us
         )
-        FROM ends
+        FROM perdure_ends AS ends
         WHERE ends.n = tasks.n
     ))),
     'attempts', json((
@@ -54,9 +54,10 @@ SELECT json_object(
                 'leased_us', attempts.leased_us,
                 'started_us', attempts.started_us,
                 'ended_us', attempts.ended_us,
-                'due_us', attempts.due_us
+                'due_us', attempts.due_us,
+                'error', attempts.error ->> '$.type'
             ) AS attempt
-            FROM attempts
+            FROM perdure_attempts AS attempts
             WHERE attempts.n = tasks.n
             UNION ALL
             SELECT fence, json_object(
@@ -69,7 +70,7 @@ SELECT json_object(
                 'leased_us', live.leased_us,
                 'started_us', live.started_us
             )
-            FROM live
+            FROM perdure_live AS live
             WHERE live.n = tasks.n AND live.attempt_id IS NOT NULL
         )
     )),
@@ -83,9 +84,9 @@ SELECT json_object(
             'initiator', events.initiator,
             'data', json(events.data)
         ) ORDER BY events.e)
-        FROM events INDEXED BY events_by_task
+        FROM perdure_events AS events INDEXED BY perdure_events_by_task
         WHERE events.n = tasks.n
     ))
 )
-FROM tasks
+FROM perdure_tasks AS tasks
 WHERE tasks.organization = :organization AND tasks.id = :task

@@ -23,10 +23,10 @@ SELECT json_object(
             'initiator', events.initiator,
             'data', json(events.data)
         ) ORDER BY events.e)
-        FROM events INDEXED BY events_by_job
-        LEFT JOIN tasks ON tasks.n = events.n
+        FROM perdure_events AS events INDEXED BY perdure_events_by_job
+        LEFT JOIN perdure_tasks AS tasks ON tasks.n = events.n
         WHERE events.job = jobs.j
     ))
 )
-FROM jobs
+FROM perdure_jobs AS jobs
 WHERE jobs.organization = :organization AND jobs.id = :job

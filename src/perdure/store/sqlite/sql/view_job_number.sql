@@ -1,2 +1,2 @@
 -- The number of a job by its id.
-SELECT j FROM jobs WHERE organization = :organization AND id = :job
+SELECT j FROM perdure_jobs AS jobs WHERE organization = :organization AND id = :job

@@ -2,8 +2,8 @@
 SELECT json_group_object(state, tasks)
 FROM (
     SELECT live.state, count(*) AS tasks
-    FROM jobs
-    CROSS JOIN live INDEXED BY live_by_job ON live.job = jobs.j
+    FROM perdure_jobs AS jobs
+    CROSS JOIN perdure_live AS live INDEXED BY perdure_live_by_job ON live.job = jobs.j
     WHERE jobs.organization = :organization AND jobs.j = :j
     GROUP BY live.state
 )

@@ -7,8 +7,8 @@ SELECT json_group_array(json_object(
     'reason', ends.reason,
     'parents', json((
         SELECT json_group_array(parent.name ORDER BY parent.n)
-        FROM edges INDEXED BY edges_by_child
-        CROSS JOIN tasks AS parent ON parent.n = edges.parent
+        FROM perdure_edges AS edges INDEXED BY perdure_edges_by_child
+        CROSS JOIN perdure_tasks AS parent ON parent.n = edges.parent
         WHERE edges.child = tasks.n
     )),
     'queued_us', coalesce(live.queued_us, attempts.queued_us, ends.queued_us),
@@ -16,10 +16,10 @@ SELECT json_group_array(json_object(
     'started_us', coalesce(live.started_us, attempts.started_us),
     'finished_us', ends.finished_us
 ) ORDER BY tasks.n)
-FROM jobs
-CROSS JOIN tasks INDEXED BY tasks_by_job ON tasks.job = jobs.j
-CROSS JOIN lanes ON lanes.lane = tasks.lane
-LEFT JOIN live ON live.n = tasks.n
-LEFT JOIN ends ON ends.n = tasks.n
-LEFT JOIN attempts ON attempts.n = ends.n AND attempts.fence = ends.fence
+FROM perdure_jobs AS jobs
+CROSS JOIN perdure_tasks AS tasks INDEXED BY perdure_tasks_by_job ON tasks.job = jobs.j
+CROSS JOIN perdure_lanes AS lanes ON lanes.lane = tasks.lane
+LEFT JOIN perdure_live AS live ON live.n = tasks.n
+LEFT JOIN perdure_ends AS ends ON ends.n = tasks.n
+LEFT JOIN perdure_attempts AS attempts ON attempts.n = ends.n AND attempts.fence = ends.fence
 WHERE jobs.organization = :organization AND jobs.j = :j

@@ -28,5 +28,5 @@ SELECT json_group_array(json_object(
     'metadata', json(jobs.metadata)
 ) ORDER BY asked.key)
 FROM json_each(:js) AS asked
-CROSS JOIN jobs ON jobs.j = asked.value
+CROSS JOIN perdure_jobs AS jobs ON jobs.j = asked.value
 WHERE jobs.organization = :organization

@@ -1,8 +1,8 @@
 -- An organization at a glance, from counters and the heads of indexes only.
 WITH filled AS MATERIALIZED (
     SELECT lanes.lane, lanes.queue, lanes.kind, counts.state, counts.count AS tasks
-    FROM lanes
-    CROSS JOIN counts ON counts.lane = lanes.lane
+    FROM perdure_lanes AS lanes
+    CROSS JOIN perdure_counts AS counts ON counts.lane = lanes.lane
     WHERE lanes.organization = :organization AND counts.count > 0
 )
 SELECT json_object(
@@ -14,7 +14,7 @@ SELECT json_object(
     )),
     'workers_active', (
         SELECT count(*)
-        FROM workers INDEXED BY workers_by_seen
+        FROM perdure_workers AS workers INDEXED BY perdure_workers_by_seen
         WHERE workers.seen_us >= :now - :active AND workers.left_us IS NULL AND workers.ordered <> 'revoke'
         AND (
             workers.organizations = '[]'
@@ -24,12 +24,12 @@ SELECT json_object(
     'oldest_queued_us', (
         SELECT min(min(
             ifnull((
-                SELECT live.queued_us FROM live INDEXED BY live_ready
+                SELECT live.queued_us FROM perdure_live AS live INDEXED BY perdure_live_ready
                 WHERE live.lane = filled.lane AND live.state = 'queued'
                 ORDER BY live.seq LIMIT 1
             ), :now),
             ifnull((
-                SELECT live.queued_us FROM live INDEXED BY live_ready
+                SELECT live.queued_us FROM perdure_live AS live INDEXED BY perdure_live_ready
                 WHERE live.lane = filled.lane AND live.state = 'queued' AND live.seq >= 0
                 ORDER BY live.seq LIMIT 1
             ), :now)
@@ -39,7 +39,7 @@ SELECT json_object(
     ),
     'oldest_active_us', (
         SELECT min(live.leased_us)
-        FROM live INDEXED BY live_held
+        FROM perdure_live AS live INDEXED BY perdure_live_held
         WHERE live.attempt_id IS NOT NULL AND live.organization = :organization
     ),
     'tasks', (SELECT coalesce(sum(tasks), 0) FROM filled WHERE state <> 'attempts'),

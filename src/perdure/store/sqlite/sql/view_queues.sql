@@ -1,13 +1,13 @@
 -- The policies of an organization's queues, what is in them, since when the oldest waits, and the kinds nobody has.
 WITH filled AS MATERIALIZED (
     SELECT lanes.lane, lanes.queue, lanes.kind, counts.state, counts.count AS tasks
-    FROM lanes
-    CROSS JOIN counts ON counts.lane = lanes.lane
+    FROM perdure_lanes AS lanes
+    CROSS JOIN perdure_counts AS counts ON counts.lane = lanes.lane
     WHERE lanes.organization = :organization AND counts.count > 0 AND counts.state <> 'attempts'
 ),
 offers AS MATERIALIZED (
     SELECT DISTINCT kind.value AS kind, queue.value AS queue
-    FROM workers
+    FROM perdure_workers AS workers
     CROSS JOIN json_each(workers.kinds) AS kind
     CROSS JOIN json_each(iif(workers.queues = '[]', '[null]', workers.queues)) AS queue
     WHERE workers.seen_us >= :now - :active
@@ -20,7 +20,7 @@ offers AS MATERIALIZED (
 SELECT json_object(
     'policies', json((
         SELECT json_group_array(json_array(name, json(document)) ORDER BY name)
-        FROM definitions
+        FROM perdure_definitions AS definitions
         WHERE organization = :organization AND type = 'queue'
     )),
     'counts', json((
@@ -35,12 +35,12 @@ SELECT json_object(
                 filled.queue,
                 min(min(
                     ifnull((
-                        SELECT live.queued_us FROM live INDEXED BY live_ready
+                        SELECT live.queued_us FROM perdure_live AS live INDEXED BY perdure_live_ready
                         WHERE live.lane = filled.lane AND live.state = 'queued'
                         ORDER BY live.seq LIMIT 1
                     ), :now),
                     ifnull((
-                        SELECT live.queued_us FROM live INDEXED BY live_ready
+                        SELECT live.queued_us FROM perdure_live AS live INDEXED BY perdure_live_ready
                         WHERE live.lane = filled.lane AND live.state = 'queued' AND live.seq >= 0
                         ORDER BY live.seq LIMIT 1
                     ), :now)

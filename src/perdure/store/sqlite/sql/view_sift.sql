@@ -1,9 +1,9 @@
 -- Those of a stretch of tasks that a filter lets through, by number, in the order given. An empty list filters nothing.
 SELECT json_group_array(asked.value ORDER BY asked.key)
 FROM json_each(:ns) AS asked
-CROSS JOIN tasks ON tasks.n = asked.value
-LEFT JOIN live ON live.n = tasks.n
-LEFT JOIN ends ON ends.n = tasks.n
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = asked.value
+LEFT JOIN perdure_live AS live ON live.n = tasks.n
+LEFT JOIN perdure_ends AS ends ON ends.n = tasks.n
 WHERE tasks.organization = :organization
 AND (:states = '[]' OR coalesce(live.state, ends.state) IN (SELECT value FROM json_each(:states)))
 AND (:lanes IS NULL OR tasks.lane IN (SELECT value FROM json_each(:lanes)))

@@ -5,6 +5,6 @@ SELECT json_array(
     iif(ends.result_encoding = 'json', CAST(ends.result AS TEXT), hex(ends.result)),
     ends.result_encoding
 )
-FROM tasks
-LEFT JOIN ends ON ends.n = tasks.n
+FROM perdure_tasks AS tasks
+LEFT JOIN perdure_ends AS ends ON ends.n = tasks.n
 WHERE tasks.organization = :organization AND tasks.n = :n

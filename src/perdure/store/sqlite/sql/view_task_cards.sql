@@ -45,11 +45,11 @@ SELECT json_group_array(json_object(
     'redacted_us', tasks.redacted_us
 ) ORDER BY asked.key)
 FROM json_each(:ns) AS asked
-CROSS JOIN tasks ON tasks.n = asked.value
-CROSS JOIN lanes ON lanes.lane = tasks.lane
-LEFT JOIN live ON live.n = tasks.n
-LEFT JOIN ends ON ends.n = tasks.n
-LEFT JOIN attempts ON attempts.n = ends.n AND attempts.fence = ends.fence
-LEFT JOIN jobs ON jobs.j = tasks.job
-LEFT JOIN progress ON progress.n = tasks.n
+CROSS JOIN perdure_tasks AS tasks ON tasks.n = asked.value
+CROSS JOIN perdure_lanes AS lanes ON lanes.lane = tasks.lane
+LEFT JOIN perdure_live AS live ON live.n = tasks.n
+LEFT JOIN perdure_ends AS ends ON ends.n = tasks.n
+LEFT JOIN perdure_attempts AS attempts ON attempts.n = ends.n AND attempts.fence = ends.fence
+LEFT JOIN perdure_jobs AS jobs ON jobs.j = tasks.job
+LEFT JOIN perdure_progress AS progress ON progress.n = tasks.n
 WHERE tasks.organization = :organization

@@ -1,2 +1,2 @@
 -- The number of a task by its id.
-SELECT n FROM tasks WHERE organization = :organization AND id = :task
+SELECT n FROM perdure_tasks AS tasks WHERE organization = :organization AND id = :task

@@ -2,7 +2,7 @@
 SELECT json_group_array(json_array(n, id) ORDER BY id DESC)
 FROM (
     SELECT n, id
-    FROM tasks
+    FROM perdure_tasks AS tasks
     WHERE organization = :organization AND id < :before
     ORDER BY id DESC
     LIMIT :stretch

@@ -3,32 +3,32 @@
 SELECT json_group_array(json_array(n, finished_us, n) ORDER BY finished_us DESC, n DESC)
 FROM (
     SELECT finished_us, n
-    FROM ends INDEXED BY ends_by_state
+    FROM perdure_ends AS ends INDEXED BY perdure_ends_by_state
     WHERE organization = :organization AND state = 'succeeded' AND (finished_us, n) < (:before_us, :before)
     AND instr(:states, '"succeeded"')
     UNION ALL
     SELECT finished_us, n
-    FROM ends INDEXED BY ends_by_state
+    FROM perdure_ends AS ends INDEXED BY perdure_ends_by_state
     WHERE organization = :organization AND state = 'partially_succeeded' AND (finished_us, n) < (:before_us, :before)
     AND instr(:states, '"partially_succeeded"')
     UNION ALL
     SELECT finished_us, n
-    FROM ends INDEXED BY ends_by_state
+    FROM perdure_ends AS ends INDEXED BY perdure_ends_by_state
     WHERE organization = :organization AND state = 'failed' AND (finished_us, n) < (:before_us, :before)
     AND instr(:states, '"failed"')
     UNION ALL
     SELECT finished_us, n
-    FROM ends INDEXED BY ends_by_state
+    FROM perdure_ends AS ends INDEXED BY perdure_ends_by_state
     WHERE organization = :organization AND state = 'dead_lettered' AND (finished_us, n) < (:before_us, :before)
     AND instr(:states, '"dead_lettered"')
     UNION ALL
     SELECT finished_us, n
-    FROM ends INDEXED BY ends_by_state
+    FROM perdure_ends AS ends INDEXED BY perdure_ends_by_state
     WHERE organization = :organization AND state = 'cancelled' AND (finished_us, n) < (:before_us, :before)
     AND instr(:states, '"cancelled"')
     UNION ALL
     SELECT finished_us, n
-    FROM ends INDEXED BY ends_by_state
+    FROM perdure_ends AS ends INDEXED BY perdure_ends_by_state
     WHERE organization = :organization AND state = 'expired' AND (finished_us, n) < (:before_us, :before)
     AND instr(:states, '"expired"')
     ORDER BY finished_us DESC, n DESC

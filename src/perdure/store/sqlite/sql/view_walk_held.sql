@@ -2,7 +2,7 @@
 SELECT json_group_array(json_array(n, n) ORDER BY n DESC)
 FROM (
     SELECT n
-    FROM live INDEXED BY live_held
+    FROM perdure_live AS live INDEXED BY perdure_live_held
     WHERE attempt_id IS NOT NULL AND organization = :organization AND n < :before
     ORDER BY n DESC
     LIMIT :stretch

@@ -2,7 +2,7 @@
 SELECT json_group_array(json_array(iif(organization = :organization, n, NULL), n) ORDER BY n DESC)
 FROM (
     SELECT n, organization
-    FROM live
+    FROM perdure_live AS live
     WHERE n < :before
     ORDER BY n DESC
     LIMIT :stretch

@@ -3,12 +3,12 @@
 SELECT json_group_array(json_array(n, n) ORDER BY n DESC)
 FROM (
     SELECT n
-    FROM live INDEXED BY live_waiting
+    FROM perdure_live AS live INDEXED BY perdure_live_waiting
     WHERE organization = :organization AND state = 'pending' AND state IN ('pending', 'retrying') AND n < :before
     AND instr(:states, '"pending"')
     UNION ALL
     SELECT n
-    FROM live INDEXED BY live_waiting
+    FROM perdure_live AS live INDEXED BY perdure_live_waiting
     WHERE organization = :organization AND state = 'retrying' AND state IN ('pending', 'retrying') AND n < :before
     AND instr(:states, '"retrying"')
     ORDER BY n DESC

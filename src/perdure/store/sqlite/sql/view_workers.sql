@@ -13,7 +13,7 @@ SELECT json_group_array(json_object(
     'capacity', workers.capacity,
     'leases', (
         SELECT count(*)
-        FROM live INDEXED BY live_held
+        FROM perdure_live AS live INDEXED BY perdure_live_held
         WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL AND live.organization = :organization
     ),
     'order', workers.ordered,
@@ -21,7 +21,7 @@ SELECT json_group_array(json_object(
     'seen_us', workers.seen_us,
     'left_us', workers.left_us
 ) ORDER BY workers.seen_us DESC, workers.id)
-FROM workers INDEXED BY workers_by_seen
+FROM perdure_workers AS workers INDEXED BY perdure_workers_by_seen
 WHERE workers.seen_us >= :since
 AND (
     workers.organizations = '[]'

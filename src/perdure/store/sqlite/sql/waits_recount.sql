@@ -1,5 +1,5 @@
 -- Count the parents of tasks anew. A parent in the frontier counts as open: its end has not reached its children yet.
-UPDATE live
+UPDATE perdure_live AS live
 SET waits = recount.waits, good = recount.good, bad = recount.bad, excused = recount.excused
 FROM (
     SELECT
@@ -12,9 +12,9 @@ FROM (
             AND edges.policy = 'continue'
         ) AS excused
     FROM json_each(:batch) AS asked
-    CROSS JOIN edges INDEXED BY edges_by_child ON edges.child = asked.value
-    LEFT JOIN ends ON ends.n = edges.parent
-    LEFT JOIN frontier ON frontier.n = edges.parent
+    CROSS JOIN perdure_edges AS edges INDEXED BY perdure_edges_by_child ON edges.child = asked.value
+    LEFT JOIN perdure_ends AS ends ON ends.n = edges.parent
+    LEFT JOIN perdure_frontier AS frontier ON frontier.n = edges.parent
     GROUP BY asked.value
 ) AS recount
 WHERE live.n = recount.n AND live.state = 'pending'

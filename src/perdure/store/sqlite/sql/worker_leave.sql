@@ -1,2 +1,2 @@
 -- Note that a worker is gone for good.
-UPDATE workers SET left_us = :now WHERE id = :id AND left_us IS NULL
+UPDATE perdure_workers AS workers SET left_us = :now WHERE id = :id AND left_us IS NULL

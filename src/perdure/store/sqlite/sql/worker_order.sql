@@ -1,2 +1,2 @@
 -- Keep an operator's order to a worker.
-UPDATE workers SET ordered = :ordered WHERE id = :id RETURNING 1
+UPDATE perdure_workers AS workers SET ordered = :ordered WHERE id = :id RETURNING 1

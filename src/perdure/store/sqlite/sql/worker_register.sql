@@ -1,5 +1,5 @@
 -- Keep a worker's account of itself; what operators ordered stays.
-INSERT INTO workers (
+INSERT INTO perdure_workers (
     id, name, host, pid, version, build, kinds, queues, organizations, capabilities, capacity, registered_us, seen_us
 )
 VALUES (

@@ -1,5 +1,5 @@
 -- Note that a worker is there.
-UPDATE workers
+UPDATE perdure_workers AS workers
 SET seen_us = :now, capacity = :capacity
 WHERE id = :id AND left_us IS NULL
 RETURNING ordered
