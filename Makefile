@@ -55,9 +55,10 @@ mutants: install ## Break each guard in turn; every mutant must be caught by a t
 	@PYTHONPATH=tests .venv/bin/python -m mutants $(ARGS)
 
 .PHONY: docs
-docs: install ## Draw docs/state_machine.md and docs/settings.md from the code
+docs: install ## Make the pages that are drawn from the code: states, settings, metrics
 	@.venv/bin/python scripts/draw_state_machine.py
 	@.venv/bin/python scripts/write_settings.py
+	@.venv/bin/python scripts/write_metrics.py
 
 .PHONY: lock
 lock: install-uv ## Resolve the dependencies anew into the hashed lock files

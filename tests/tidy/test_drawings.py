@@ -15,6 +15,7 @@ from tidy.source_tree import ROOT
     [
         ("state_machine.md", "draw_state_machine", "draw"),
         ("settings.md", "write_settings", "write"),
+        ("metrics.md", "write_metrics", "write"),
     ],
 )
 def test_the_page_is_what_the_code_says(page, script, maker):
