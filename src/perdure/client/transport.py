@@ -1,38 +1,31 @@
-"""One exchange with a gateway: connections kept alive, every wait bounded, repeats only of what may be repeated.
-
-`httpx` is known here and nowhere else.
-"""
+"""One exchange with a gateway: every wait bounded, repeats only of what may be repeated."""
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import AsyncGenerator
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import urlencode, urlsplit
 
-import httpx
 import msgspec
 
 from perdure.ambient import Chance, process_id
-from perdure.client.address import is_local
+from perdure.client.connection import Answer, NoAnswer, Unreachable
+from perdure.client.pool import Place, Pool
 from perdure.client.problems import error_of_answer, unreadable
 from perdure.errors import Misuse, PerdureError, StoreUnreachable, Unavailable
 
-CONNECT_SECONDS = 5.0
-WRITE_SECONDS = 15.0
-ANSWER_SECONDS = 15.0
+SILENCE_SECONDS = 15.0
 """The longest silence while an answer is waited for, beyond what the request itself asked to wait."""
 WHOLE_SECONDS = 60.0
 """The longest that one exchange may take, beyond what the request itself asked to wait."""
-IDLE_SECONDS = 30.0
-"""How long an unused connection is kept."""
+SLOWEST_BYTES_PER_SECOND = 32 * 1024
+"""What is sent is allowed to travel as slowly as this."""
 PATIENCE_SECONDS = 10.0
 """How long a call is tried again while the gateway is away."""
 REST_FIRST_SECONDS = 0.05
 REST_MAX_SECONDS = 2.0
-
-Trust = ssl.SSLContext | Literal[False]
-HEADERS = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
+PORTS = {"http": 80, "https": 443}
 
 
 class Lane(Enum):
@@ -79,22 +72,23 @@ class _Unsent(StoreUnreachable):
 
 
 class Transport:
-    """Exchanges with one gateway, from any number of event loops; each loop has connections of its own."""
+    """Exchanges with one gateway, from any number of event loops; each loop has connections of its own.
 
-    def __init__(
-        self,
-        url: str,
-        chance: Chance,
-        *,
-        patience: float = PATIENCE_SECONDS,
-        network: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+    It connects to the gateway itself: proxies that the environment names are not used.
+    """
+
+    def __init__(self, url: str, chance: Chance, *, patience: float = PATIENCE_SECONDS) -> None:
         self.url = url
+        parts = urlsplit(url)
+        self._path = parts.path
+        self._place = Place(
+            parts.hostname or "",
+            parts.port or PORTS[parts.scheme],
+            ssl.create_default_context() if parts.scheme == "https" else None,
+        )
+        self._headers = f" HTTP/1.1\r\nhost: {parts.netloc}\r\naccept: application/json\r\n".encode()
         self._chance = chance
         self._patience = patience
-        self._network = network
-        # Reading the certificates that are trusted takes tens of milliseconds: once, and not at all without TLS.
-        self._trust: Trust = ssl.create_default_context() if url.startswith("https:") else False
         self._connections: dict[tuple[int, asyncio.AbstractEventLoop], _Connections] = {}
         self._closed = False
 
@@ -136,40 +130,42 @@ class Transport:
             rest = min(rest * 2, REST_MAX_SECONDS)
 
     async def _exchange(self, request: Request) -> bytes:
-        client = (await self._here()).clients[request.lane]
-        timeout = httpx.Timeout(
-            ANSWER_SECONDS + request.wait, connect=CONNECT_SECONDS, write=WRITE_SECONDS, pool=ANSWER_SECONDS
-        )
+        pool = (await self._here()).pools[request.lane]
+        data = self._encoded(request)
+        extra = request.wait + len(data) / SLOWEST_BYTES_PER_SECOND
         try:
-            async with asyncio.timeout(WHOLE_SECONDS + request.wait):
-                answer = await client.request(
-                    request.method,
-                    self.url + request.path,
-                    content=request.body,
-                    params=request.query,
-                    timeout=timeout,
-                )
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise _Unsent(self._unreachable(error), gateway=self.url) from error
-        except (httpx.HTTPError, TimeoutError) as error:
-            raise StoreUnreachable(self._unreachable(error), gateway=self.url) from error
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise Misuse(f"{self.url} is no gateway's URL: {error}", store=self.url) from None
-        if answer.status_code < 300:
-            return answer.content
+            answer = await pool.ask(data, SILENCE_SECONDS + extra, WHOLE_SECONDS + extra)
+        except Unreachable as error:
+            raise _Unsent(f"the gateway at {self.url} cannot be reached: {error}", gateway=self.url) from error
+        except NoAnswer as error:
+            raise StoreUnreachable(
+                f"the gateway at {self.url} did not answer: {error}. What was asked for may have been done",
+                gateway=self.url,
+            ) from error
+        if answer.status < 300:
+            return answer.body
         raise self._told(answer)
 
-    def _told(self, answer: httpx.Response) -> PerdureError:
-        content_type = answer.headers.get("content-type", "")
-        error = error_of_answer(answer.status_code, content_type, answer.content, self.url)
-        after = answer.headers.get("retry-after", "")
+    def _encoded(self, request: Request) -> bytes:
+        target = self._path + request.path
+        if request.query:
+            target += "?" + urlencode(request.query, doseq=True)
+        head = f"{request.method} {target}".encode("ascii") + self._headers
+        if request.body is None:
+            return head + (b"\r\n" if request.method == "GET" else b"content-length: 0\r\n\r\n")
+        return b"%scontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (
+            head,
+            len(request.body),
+            request.body,
+        )
+
+    def _told(self, answer: Answer) -> PerdureError:
+        content_type = answer.headers.get(b"content-type", b"").decode("latin-1")
+        error = error_of_answer(answer.status, content_type, answer.body, self.url)
+        after = answer.headers.get(b"retry-after", b"")
         if after.isdigit() and "retry_after" not in error.fields:
             error.fields["retry_after"] = float(after)
         return error
-
-    def _unreachable(self, error: Exception) -> str:
-        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return f"the gateway at {self.url} cannot be reached or does not answer ({cause})"
 
     async def _here(self) -> "_Connections":
         if self._closed:
@@ -180,7 +176,7 @@ class Transport:
             for process, loop in list(self._connections):
                 if loop.is_closed():
                     del self._connections[(process, loop)]
-            mine = self._connections[key] = _Connections(self._network, self._trust, not is_local(self.url))
+            mine = self._connections[key] = _Connections(self._place)
             await mine.open()
         return mine
 
@@ -198,8 +194,8 @@ class _Connections:
     is how the connections of a thread that only runs a loop for a while are let go of.
     """
 
-    def __init__(self, network: httpx.AsyncBaseTransport | None, trust: Trust, by_proxy: bool) -> None:
-        self.clients = {lane: _client(lane, network, trust, by_proxy) for lane in Lane}
+    def __init__(self, place: Place) -> None:
+        self.pools = {lane: Pool(place, CONNECTIONS[lane]) for lane in Lane}
         self._life = self._live()
 
     async def open(self) -> None:
@@ -214,20 +210,5 @@ class _Connections:
         try:
             yield
         finally:
-            for client in self.clients.values():
-                with contextlib.suppress(RuntimeError, OSError):
-                    await client.aclose()
-
-
-def _client(lane: Lane, network: httpx.AsyncBaseTransport | None, trust: Trust, by_proxy: bool) -> httpx.AsyncClient:
-    most = CONNECTIONS[lane]
-    limits = httpx.Limits(max_connections=most, max_keepalive_connections=most, keepalive_expiry=IDLE_SECONDS)
-    return httpx.AsyncClient(
-        headers=HEADERS,
-        limits=limits,
-        transport=network,
-        verify=trust,
-        trust_env=by_proxy,
-        follow_redirects=False,
-        http2=False,
-    )
+            for pool in self.pools.values():
+                await pool.close()
