@@ -174,9 +174,11 @@ CHECKS = {
         WHERE fence < (SELECT max(fence) FROM attempts WHERE attempts.n = live.n)
         OR (attempt_id IS NOT NULL AND fence = (SELECT max(fence) FROM attempts WHERE attempts.n = live.n))
     """,
-    "an attempt's id is that of another attempt": """
-        SELECT id FROM (SELECT id FROM attempts UNION ALL SELECT attempt_id FROM live WHERE attempt_id IS NOT NULL)
-        GROUP BY id HAVING count(*) > 1
+    "an attempt's id is that of another attempt of its task": """
+        SELECT n, id FROM (
+            SELECT n, id FROM attempts UNION ALL SELECT n, attempt_id FROM live WHERE attempt_id IS NOT NULL
+        )
+        GROUP BY n, id HAVING count(*) > 1
     """,
     "an ended task's fence is not its last attempt's": """
         SELECT n, fence FROM ends WHERE fence < (SELECT max(fence) FROM attempts WHERE attempts.n = ends.n)

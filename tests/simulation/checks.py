@@ -17,7 +17,9 @@ async def wrong_at_the_end(world: World, views: Views) -> list[str]:
     found += _lost(world, tasks)
     found += _keys(tasks)
     for id, task in tasks.items():
-        found += [f"{id} ({task.state}, generation {task.generation}): {fact}" for fact in await _task(world, views, task)]
+        found += [
+            f"{id} ({task.state}, generation {task.generation}): {fact}" for fact in await _task(world, views, task)
+        ]
     return found
 
 

@@ -114,7 +114,9 @@ class Client:
                 self._world.log_of_clients.told_cancelled.add(id)
 
     async def _redrive(self) -> None:
-        failed = [known.row.id for known in self._world.witness.tasks.values() if known.state in ("failed", "dead_lettered")]
+        failed = [
+            known.row.id for known in self._world.witness.tasks.values() if known.state in ("failed", "dead_lettered")
+        ]
         if ids := self._some(failed):
             await self._told(self._world.asking(self._engine.redrive, ids, CLIENT), TRIES)
 

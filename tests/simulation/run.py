@@ -14,6 +14,7 @@ from perdure.store.sqlite.store import SqliteStore
 from simulation.checks import wrong_at_the_end
 from simulation.clocks import SECOND_US, Machine, ProcessClock
 from simulation.coverage import Coverage
+from simulation.faults import LATE_SECONDS
 from simulation.observer import Observer
 from simulation.processes import Process, SimulationLoop
 from simulation.world import World
@@ -56,16 +57,22 @@ async def _run(seed: int, folder: Path) -> Verdict:
     asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(_told(context)))
     await world.open_behind()
     slots = _slots(world)
+    try:
+        return await _live(world, problems)
+    finally:
+        await _bury(world, slots)
+
+
+async def _live(world: World, problems: list[str]) -> Verdict:
     await _trouble(world)
     _heal(world)
     healed = await _until_ended(world)
-    await asyncio.sleep(50)
+    await asyncio.sleep(LATE_SECONDS)
     assert world.behind is not None
     found = [*world.witness.violations, *problems, *await wrong_at_the_end(world, world.behind.views)]
     world.coverage.facts["seeds"] += 1
     world.coverage.facts["tasks"] += len(world.witness.tasks)
-    await _bury(world, slots)
-    return Verdict(seed, found, world.coverage, world.events, healed)
+    return Verdict(world.seed, found, world.coverage, world.events, healed)
 
 
 def _told(context: dict[str, Any]) -> str:
@@ -217,7 +224,9 @@ async def _until_ended(world: World) -> float:
     await world.resume_queues()
     while world.observer.open_work():
         if loop.time() - begun > HEALING_SECONDS:
-            world.witness.wrong(f"{world.observer.open_work()} tasks have not ended after {HEALING_SECONDS} s of health")
+            world.witness.wrong(
+                f"{world.observer.open_work()} tasks have not ended after {HEALING_SECONDS} s of health"
+            )
             break
         await asyncio.sleep(1.0)
     return loop.time() - begun

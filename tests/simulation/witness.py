@@ -33,10 +33,9 @@ class Attempt:
     id: str
     token: str
     worker: str
-    fence: int
+    leased_us: int
     ends_us: int
     deadline_us: int
-    started_us: int | None = None
     cancel_ends_us: int | None = None
 
 
@@ -69,8 +68,8 @@ class Witness:
         self.violations: list[str] = []
         self.tasks: dict[str, Known] = {}
         self._by_number: dict[int, Known] = {}
-        self._attempts: dict[str, str] = {}
-        """Every attempt that was ever made, and its task."""
+        self._attempts: set[tuple[str, str]] = set()
+        """Every attempt that was ever made, with its task."""
         self._digests: set[tuple[str, str]] = set()
         self._revoked: set[str] = set()
         self._now_us = 0
@@ -81,9 +80,9 @@ class Witness:
         """Note a violation."""
         self.violations.append(fact)
 
-    def knows_attempt(self, attempt_id: str) -> bool:
+    def knows_attempt(self, attempt_id: str, task_id: str) -> bool:
         """Whether such a claim was ever committed."""
-        return attempt_id in self._attempts
+        return (attempt_id, task_id) in self._attempts
 
     def committed(self, verb: str, arguments: Sequence[Any], answer: Any, now_us: int) -> bool:
         """A call has committed, or was refused: look at what it moved, then at what it answers. Whether it moved any."""
@@ -118,7 +117,8 @@ class Witness:
 
     def _move(self, verb: str, move: Move, settlings: dict[str, Settling]) -> None:
         known = self._by_number.get(move.task)
-        if known is None:
+        if known is None or (move.what == "begin" and move.generation == 1):
+            # The number of a task that was removed may come again.
             known = Known(move.task, self.observer.task(move.task))
             self._by_number[move.task] = self.tasks[known.row.id] = known
         if move.what == "rewrite":
@@ -142,8 +142,6 @@ class Witness:
             known.attempt = None
         if new is TaskState.LEASED:
             self._check_claimable(name, known)
-        if new is TaskState.RUNNING and known.attempt is not None:
-            known.attempt.started_us = self._now_us
         if new is TaskState.CANCELLING and known.attempt is not None and verb == "cascade":
             known.attempt.cancel_ends_us = self._now_us + self._grace_us
         if old in ENDED and move.generation != known.generation + 1:
@@ -177,8 +175,8 @@ class Witness:
             case Guard.DEADLINE_OVER:
                 return now_us >= attempt.deadline_us
             case Guard.TIMEOUT_OVER:
-                begun, timeout = attempt.started_us, known.row.timeout_us
-                return begun is not None and timeout is not None and now_us >= begun + timeout + TIMEOUT_GRACE_US
+                timeout_us = known.row.timeout_us
+                return timeout_us is not None and now_us >= attempt.leased_us + timeout_us + TIMEOUT_GRACE_US
             case Guard.CANCEL_OVER:
                 return attempt.cancel_ends_us is not None and now_us >= attempt.cancel_ends_us
             case Guard.WORKER_REVOKED:
@@ -210,7 +208,7 @@ class Witness:
                 self.wrong(f"claim answered attempt {hold.attempt_id} of {hold.task_id}, which is {known.state}")
             if known.attempt is not None and known.attempt.id == hold.attempt_id:
                 continue
-            if hold.attempt_id in self._attempts:
+            if (hold.attempt_id, hold.task_id) in self._attempts:
                 self.wrong(f"attempt {hold.attempt_id} was made twice")
             if lease.fence <= known.fence:
                 self.wrong(f"the fence of {hold.task_id} went from {known.fence} to {lease.fence}")
@@ -220,11 +218,11 @@ class Witness:
                 hold.attempt_id,
                 hold.token,
                 arguments[0].worker_id,
-                lease.fence,
+                now_us,
                 now_us + lease.lease_us,
                 now_us + lease.deadline_us,
             )
-            self._attempts[hold.attempt_id] = hold.task_id
+            self._attempts.add((hold.attempt_id, hold.task_id))
             self.coverage.facts["attempts"] += 1
 
     def _live(self, hold: Any) -> Attempt | None:
@@ -239,6 +237,8 @@ class Witness:
     def _answered_renew(self, arguments: Sequence[Any], answers: list[Any]) -> None:
         for renewal, answer in zip(arguments[0], answers, strict=True):
             attempt = self._live(renewal.hold)
+            if attempt is not None and attempt.cancel_ends_us is not None and self._now_us >= attempt.cancel_ends_us:
+                attempt = None
             if (attempt is None) != (answer is None):
                 self.wrong(f"renew answered {answer} to {renewal.hold.attempt_id} at {self._now_us}: {attempt}")
             if attempt is not None and answer is not None:

@@ -194,8 +194,6 @@ def job(chance: random.Random, key: str | None) -> JobRequest:
             for parent in above
         ]
         fields = _fields(chance, 0.75)
-        tasks.append(
-            JobTaskRequest(name=f"t{at}", depends_on=depends_on, trigger=chance.choice(TRIGGERS), **fields)
-        )
+        tasks.append(JobTaskRequest(name=f"t{at}", depends_on=depends_on, trigger=chance.choice(TRIGGERS), **fields))
     policy = chance.choice(("fail", "continue", "cancel_job"))
     return JobRequest(name="dag", tasks=tasks, on_failure=policy, idempotency_key=key)

@@ -111,7 +111,9 @@ class World:
 
     async def open_behind(self) -> None:
         """Open the store that late repeats arrive at; opened anew after a restart of the machine."""
-        self.behind = await SqliteStore.open(self.path, clock=ProcessClock(self.machine), inline=True, synchronous="OFF")
+        self.behind = await SqliteStore.open(
+            self.path, clock=ProcessClock(self.machine), inline=True, synchronous="OFF"
+        )
 
     async def node(self, process: Process, clock: ProcessClock) -> Node:
         """Open the store for a process, and its engine."""
@@ -314,7 +316,7 @@ class World:
         process = RUNNING_AS.get()
         self.log(process.name if process else "?", "handler begins", ctx.attempt_id)
         self.coverage.facts["handlers"] += 1
-        if not self.witness.knows_attempt(ctx.attempt_id):
+        if not self.witness.knows_attempt(ctx.attempt_id, ctx.task_id):
             self.witness.wrong(f"a handler runs for attempt {ctx.attempt_id}, which was never claimed")
         if not ctx.lease_seconds:
             self.witness.wrong(f"a handler began for attempt {ctx.attempt_id} after its lease by its own clock")

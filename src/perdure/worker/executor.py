@@ -11,7 +11,7 @@ import msgspec
 
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
-from perdure.domain.outcome import NotStarted, Outcome
+from perdure.domain.outcome import HandedBack, NotStarted, Outcome
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import ParentResult
 from perdure.worker.context import Context, SyncContext
@@ -68,7 +68,11 @@ class Executor:
             arguments = handler.convert(lease.payload, lease.kind, _filled(lease.options, inputs) if inputs else None)
             if handler.context_name is not None:
                 arguments[handler.context_name] = told = self._context(held, inputs)
-            held.started_us = self._clock.monotonic_us()
+            now_us = self._clock.monotonic_us()
+            if now_us >= held.until_us:
+                # The claim's answer, or the parents' results, came after the lease: the task may run elsewhere by now.
+                return HandedBack()
+            held.started_us = now_us
             run = self._run_async if handler.is_async else self._run_in_thread
             value = await run(held, handler, arguments)
             if told is not None and told.settled is not None and held.stop_reason is None:
