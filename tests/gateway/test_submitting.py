@@ -42,7 +42,7 @@ async def test_a_key_of_a_wrong_length_is_malformed(asker: Asker, key: str):
 async def test_header_and_body_may_not_say_different_keys(asker: Asker):
     body = {"kind": "k", "idempotency_key": "b"}
     answer = await asker.ask("POST", "/v1/tasks", body, headers={"idempotency-key": "a"})
-    assert answer.status == 422
+    assert (answer.status, answer.json["field"]) == (409, "idempotency_key")
 
 
 async def test_each_item_of_a_list_has_its_own_answer(asker: Asker):
@@ -61,10 +61,27 @@ async def test_each_item_of_a_list_has_its_own_answer(asker: Asker):
     assert again.json["tasks"] == [{**first, "replayed": True}, {**last, "replayed": True}]
 
 
-async def test_a_list_takes_no_key_of_its_own_and_may_not_be_empty(asker: Asker):
-    keyed = await asker.ask("POST", "/v1/tasks", [{"kind": "k"}], headers={"idempotency-key": "a"})
-    empty = await asker.ask("POST", "/v1/tasks", [])
-    assert (keyed.status, empty.status) == (422, 422)
+@pytest.mark.parametrize("key", ["one", "x" * 255])
+async def test_a_list_that_is_sent_again_with_its_key_makes_nothing_new(asker: Asker, key: str):
+    items = [{"kind": "k"}, {"kind": "k"}, {"kind": "k", "idempotency_key": "own"}]
+    first = await asker.ask("POST", "/v1/tasks", items, headers={"idempotency-key": key})
+    again = await asker.ask("POST", "/v1/tasks", items, headers={"idempotency-key": key})
+    assert (first.status, again.status) == (202, 200)
+    assert [task["id"] for task in again.json["tasks"]] == [task["id"] for task in first.json["tasks"]]
+    assert len({task["id"] for task in first.json["tasks"]}) == 3
+
+
+async def test_an_empty_list_is_refused(asker: Asker):
+    assert (await asker.ask("POST", "/v1/tasks", [])).status == 422
+
+
+async def test_whole_numbers_may_be_written_with_a_point(asker: Asker):
+    answer = await asker.ask(
+        "POST", "/v1/tasks", data=b'{"kind":"k","priority":7.0,"payload":{"x":1.0},"max_attempts":2.0}'
+    )
+    task = (await asker.ask("GET", answer.headers["location"])).json
+    assert (task["priority"], task["max_attempts"]) == (7, 2)
+    assert (await asker.ask("POST", "/v1/tasks", {"kind": "k", "priority": 7.5})).status == 422
 
 
 async def test_a_job_has_its_own_key_and_its_names_lead_to_ids(asker: Asker):

@@ -45,7 +45,9 @@ class JobHandlers:
     async def list_jobs(self, request: Request) -> Answer:
         """List jobs, newest first."""
         query: wire.JobQuery = request.query
-        page = await self._operations.views.jobs(request.by.organization, query.state, query.limit, query.cursor)
+        page = await self._operations.views.jobs(
+            request.by.organization, query.state, query.limit, query.cursor or None
+        )
         return Answer(wire.JobPage(jobs=[told(row, wire.Job) for row in page.rows], cursor=page.cursor))
 
     async def show_job(self, request: Request) -> Answer:

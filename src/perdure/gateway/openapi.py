@@ -8,6 +8,7 @@ import msgspec
 from perdure import wire
 from perdure.domain import limits
 from perdure.errors import Invalid, Malformed, PerdureError, TooLarge, Unavailable
+from perdure.gateway.access import Forbidden
 from perdure.gateway.problems import title_of, type_of
 from perdure.gateway.refusals import UnsupportedMedia
 from perdure.gateway.route import Route
@@ -112,7 +113,7 @@ def problems_of(route: Route) -> list[type[PerdureError]]:
     """Every class of error that the route may answer with."""
     classes: list[type[PerdureError]] = [*route.problems, Malformed]
     if route.permission is not None:
-        classes += [Invalid, Unavailable]
+        classes += [Invalid, Forbidden, Unavailable]
     if route.body is not None:
         classes += [Invalid, TooLarge, UnsupportedMedia]
     return list(dict.fromkeys(classes))
@@ -154,7 +155,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 def _headers(route: Route) -> list[dict[str, Any]]:
     if not route.keyed:
         return []
-    schema = {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_MAX_BYTES, "pattern": "^[!-~]+$"}
+    schema = {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_MAX_BYTES, "format": "key"}
     return [{"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema}]
 
 

@@ -99,7 +99,7 @@ class OperatingHandlers:
             reasons=tuple(query.reason),
             discarded=query.discarded,
         )
-        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor)
+        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
         return Answer(shown_page(page))
 
     async def requeue_dead_letter(self, request: Request) -> Answer:

@@ -14,6 +14,7 @@ from perdure.gateway import problems
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.refusals import TooSlow, UnsupportedMedia
 from perdure.gateway.route import Route
+from perdure.gateway.whole_numbers import mended
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]
@@ -127,9 +128,18 @@ class Reading:
         if data.count(b":") > self._limits.json_max_keys:
             self._check_keys(data)
         try:
-            return self._decode(data)
+            return self._decoded(data)
         except _NOT_DECODED as error:
             raise problems.malformed_json(_first_fault(data, error)) from None
+
+    def _decoded(self, data: bytes) -> Any:
+        assert self._decode is not None
+        try:
+            return self._decode(data)
+        except msgspec.ValidationError as fault:
+            if "got `float`" not in str(fault):
+                raise
+            return mended(data, fault, self._decode)
 
     async def _received(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         said = headers.get(b"content-length")

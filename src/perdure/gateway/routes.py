@@ -1,8 +1,11 @@
 """The one table of routes: routing, authorization, OpenAPI, the client's types and the tests are made from it."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from perdure import wire
+from perdure.domain import limits
 from perdure.errors import (
     AlreadyEnded,
     Conflict,
@@ -15,10 +18,13 @@ from perdure.errors import (
 from perdure.gateway.route import LARGE_MAX_BYTES, Problems, Route
 from perdure.gateway.worker_routes import WORKING
 
+TaskList = Annotated[
+    list[wire.SubmitListed], Meta(extra_json_schema={"minItems": 1, "maxItems": limits.SUBMIT_MAX_TASKS})
+]
 HTML = "text/html; charset=utf-8"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
-_SUBMIT: Problems = (IdempotencyConflict, Overloaded, TooLarge)
+_SUBMIT: Problems = (Conflict, IdempotencyConflict, Overloaded, TooLarge)
 _CHANGE: Problems = (Conflict,)
 
 TASKS: tuple[Route, ...] = (
@@ -29,7 +35,7 @@ TASKS: tuple[Route, ...] = (
         "tasks:submit",
         "Submit one task, or a list of them",
         (wire.SubmittedTask, wire.SubmittedTasks),
-        wire.SubmitTask | list[wire.SubmitTask],
+        wire.SubmitTask | TaskList,
         statuses=(202, 200, 207),
         problems=_SUBMIT,
         keyed=True,
@@ -306,7 +312,15 @@ SYSTEM: tuple[Route, ...] = (
     Route("GET", "/metrics", "read_metrics", "metrics:read", "Metrics for Prometheus", media=PROMETHEUS),
     Route("GET", "/openapi.json", "describe_api", None, "This description", dict[str, Any]),
     Route("GET", "/docs", "show_docs", None, "The API reference for people", media=HTML),
-    Route("GET", "/problems/{code}", "explain_problem", None, "What a type of problem means", media=HTML),
+    Route(
+        "GET",
+        "/problems/{code}",
+        "explain_problem",
+        None,
+        "What a type of problem means",
+        media=HTML,
+        problems=(NotFound,),
+    ),
 )
 
 ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *WORKING, *SYSTEM)

@@ -1,12 +1,13 @@
 """Handlers about tasks: each calls one operation or view."""
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from perdure import wire
-from perdure.domain import ids
+from perdure.domain import ids, limits
 from perdure.domain.states import TaskState
 from perdure.engine.engine import Operations
-from perdure.errors import AlreadyEnded, Invalid, Malformed, NotFound, PerdureError, WaitTimedOut
+from perdure.errors import AlreadyEnded, Conflict, Invalid, Malformed, NotFound, PerdureError, WaitTimedOut
 from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
 from perdure.store.ledger import Cancelled, Submitted
@@ -36,9 +37,11 @@ class TaskHandlers:
         told_task = wire.SubmittedTask(id=answer.id, state=answer.state, replayed=answer.replayed)
         return Answer(told_task, 200, (place, REPLAYED)) if answer.replayed else Answer(told_task, 202, (place,))
 
-    async def _submit_list(self, request: Request, tasks: Sequence[wire.SubmitTask]) -> Answer:
+    async def _submit_list(self, request: Request, tasks: Sequence[wire.SubmitListed]) -> Answer:
         if request.key is not None:
-            raise Invalid("a list has no key of its own: give each item its `idempotency_key`", field="Idempotency-Key")
+            for place, task in enumerate(tasks):
+                if task.idempotency_key is None:
+                    task.idempotency_key = key_in_list(request.key, place)
         if not tasks:
             raise Invalid("the list is empty: nothing is submitted", field="tasks")
         answers = await self._operations.submit(tasks, request.by)
@@ -59,7 +62,7 @@ class TaskHandlers:
             labels=labels_of(query.label),
             reasons=tuple(query.reason),
         )
-        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor)
+        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
         return Answer(shown_page(page))
 
     async def show_task(self, request: Request) -> Answer:
@@ -133,10 +136,18 @@ def task_id(request: Request) -> str:
 
 
 def chosen_key(header: str, body: str | None) -> str:
-    """The key of a request that may say it twice. Raises `Invalid` when it says two."""
+    """The key of a request that may say it twice. Raises `Conflict` when it says two."""
     if body is not None and body != header:
-        raise Invalid("the header Idempotency-Key and the body say different keys", field="idempotency_key")
+        raise Conflict("the header Idempotency-Key and the body say different keys", field="idempotency_key")
     return header
+
+
+def key_in_list(header: str, place: int) -> str:
+    """The key of an item that has none of its own, in a list that was sent with a key."""
+    key = f"{header}#{place}"
+    if len(key.encode()) <= limits.IDEMPOTENCY_KEY_MAX_BYTES:
+        return key
+    return f"{blake2b(header.encode(), digest_size=20).hexdigest()}#{place}"
 
 
 def labels_of(said: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, Outcome
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
-from perdure.errors import LeaseLost, PerdureError
+from perdure.errors import LeaseLost, PerdureError, Refused
 from perdure.gateway.access import Forbidden
 from perdure.gateway.claim_pool import ClaimPool, Wanted
 from perdure.gateway.hints import Hints, Seen
@@ -39,9 +39,9 @@ class WorkerHandlers:
         worker = WorkerInfo(
             id=ids.parse(body.id, "worker"),
             name=body.name,
-            host=body.host or "unknown",
+            host=body.host,
             pid=body.pid,
-            version=body.version or "unknown",
+            version=body.version,
             build=body.build,
             kinds=tuple(body.kinds),
             queues=tuple(body.queues),
@@ -80,7 +80,7 @@ class WorkerHandlers:
         after = self._hints.read_cursor(query.after)
         if after is None:
             return self._hinted(Seen(-1, -1), self._hints.seen)
-        topics = TOPICS if query.topic is None else Topic[query.topic.upper()]
+        topics = TOPICS if query.topic == "any" else Topic[query.topic.upper()]
         return self._hinted(after, await self._hints.next(after, topics, query.wait))
 
     def _hinted(self, after: Seen, seen: Seen) -> Answer:
@@ -123,7 +123,9 @@ class WorkerHandlers:
     async def report_work(self, request: Request) -> Answer:
         """Store progress, phases, parts and checkpoints."""
         body: wire.ReportMany = request.body
-        answers = await self._operations.report([_report_of(each, request.by) for each in body.reports])
+        read = [_read_report(each, request.by) for each in body.reports]
+        taken = iter(await self._operations.report([each for each in read if isinstance(each, Report)]))
+        answers = [next(taken) if isinstance(each, Report) else each for each in read]
         return Answer(wire.ReportAnswer(answers=[_reported(each) for each in answers]))
 
     async def settle_work(self, request: Request) -> Answer:
@@ -187,6 +189,13 @@ def _reported(answer: Reported | PerdureError) -> wire.ReportAnswered:
     if isinstance(answer, PerdureError):
         return wire.ReportAnswered(problem=members_of(answer))
     return wire.ReportAnswered(replayed=answer.replayed, cancel_us=answer.cancel_us)
+
+
+def _read_report(said: wire.Report, by: Principal) -> Report | Refused:
+    try:
+        return _report_of(said, by)
+    except Refused as refusal:
+        return refusal
 
 
 def _report_of(said: wire.Report, by: Principal) -> Report:

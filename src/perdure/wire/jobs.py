@@ -76,7 +76,7 @@ class JobQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
 
     state: list[JobState] = []
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
-    cursor: str | None = None
+    cursor: shapes.Cursor | None = None
 
 
 class JobTask(msgspec.Struct, kw_only=True, frozen=True):

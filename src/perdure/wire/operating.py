@@ -122,10 +122,24 @@ class DeadLettersMarked(msgspec.Struct, kw_only=True, frozen=True):
     done: list[bool]
 
 
+class DeclareKind(KindDefinition, kw_only=True):
+    """A kind as its workers have it: defaults for its tasks, and the JSON Schema of its payload."""
+
+    kind: shapes.KindName
+    queue: shapes.QueueName | None = None
+    priority: shapes.Priority | None = None
+    timeout: shapes.Timeout | None = None
+    ttl: shapes.Ttl | None = None
+    execution_limit: shapes.ExecutionLimit | None = None
+    lease: shapes.LeaseSeconds | None = None
+    max_losses: shapes.Losses | None = None
+    capabilities: shapes.Capabilities = msgspec.field(default_factory=list)
+
+
 class DeclareKinds(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Kinds as their workers have them."""
 
-    kinds: list[KindDefinition]
+    kinds: list[DeclareKind]
 
 
 class Kind(msgspec.Struct, kw_only=True, frozen=True):

@@ -18,6 +18,7 @@ WAIT_MAX_SECONDS = 30.0
 PAGE_DEFAULT_ROWS = 50
 
 UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+NO_NUL = "^[^\\u0000]*$"
 WORD_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.:/-]*$"
 
 
@@ -34,18 +35,24 @@ Id = Annotated[str, _told(format="uuid", pattern=UUID_PATTERN)]
 KindName = Annotated[str, _told(minLength=1, maxLength=limits.KIND_MAX_CHARS, pattern=WORD_PATTERN)]
 QueueName = Annotated[str, _told(minLength=1, maxLength=limits.QUEUE_MAX_CHARS, pattern=WORD_PATTERN)]
 Word = Annotated[str, _told(minLength=1, maxLength=limits.NAME_MAX_CHARS, pattern=WORD_PATTERN)]
-Title = Annotated[str, _told(minLength=1, maxLength=limits.NAME_MAX_CHARS, pattern="^[!-~]([ -~]*[!-~])?$")]
-Key = Annotated[str, _told(minLength=1, maxLength=limits.IDEMPOTENCY_KEY_MAX_BYTES, pattern="^[ -~]+$")]
-Text = Annotated[str, _told(maxLength=limits.REASON_TEXT_MAX_CHARS, pattern="^[^\\x00\\ud800-\\udfff]*$")]
-Note = Annotated[str, _told(maxLength=limits.NOTE_MAX_CHARS, pattern="^[^\\x00\\ud800-\\udfff]*$")]
-LabelText = Annotated[str, _told(maxLength=limits.LABEL_MAX_CHARS, pattern="^[ -~]*$")]
+Title = Annotated[str, _told(minLength=1, maxLength=limits.NAME_MAX_CHARS, format="title")]
+"""Format `title`: characters that can be shown, no space at either end."""
+WorkerTitle = Annotated[str, _told(minLength=1, maxLength=limits.WORKER_TEXT_MAX_CHARS, format="title")]
+WorkerBuild = Annotated[str, _told(maxLength=limits.WORKER_TEXT_MAX_CHARS, format="title")]
+Key = Annotated[str, _told(minLength=1, maxLength=limits.IDEMPOTENCY_KEY_MAX_BYTES, format="key")]
+"""Format `key`: characters that can be shown; the bound is on bytes of UTF-8."""
+Text = Annotated[str, _told(maxLength=limits.REASON_TEXT_MAX_CHARS, pattern=NO_NUL)]
+Note = Annotated[str, _told(maxLength=limits.NOTE_MAX_CHARS, pattern=NO_NUL)]
+LabelText = Annotated[str, _told(maxLength=limits.LABEL_MAX_CHARS, pattern=NO_NUL)]
 Labels = Annotated[
     dict[str, LabelText],
     _told(
         maxProperties=limits.LABELS_MAX,
-        propertyNames={"minLength": 1, "maxLength": limits.LABEL_MAX_CHARS, "pattern": "^[!-~]+$"},
+        propertyNames={"minLength": 1, "maxLength": limits.LABEL_MAX_CHARS, "pattern": NO_NUL},
     ),
 ]
+Cursor = Annotated[str, _told(format="cursor")]
+"""Format `cursor`: as an earlier page told it; nothing else is one."""
 Priority = Annotated[int, _told(minimum=limits.PRIORITY_MIN, maximum=limits.PRIORITY_MAX)]
 Attempts = Annotated[int, _told(minimum=1, maximum=limits.MAX_ATTEMPTS_LIMIT)]
 Losses = Annotated[int, _told(minimum=1, maximum=limits.MAX_LOSSES_LIMIT)]

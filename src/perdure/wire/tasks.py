@@ -48,6 +48,13 @@ class SubmitTask(TaskRequest, kw_only=True, forbid_unknown_fields=True):
     """The same key with the same request gives the same task; the header `Idempotency-Key` says the same."""
 
 
+class SubmitListed(TaskRequest, kw_only=True, forbid_unknown_fields=True):
+    """A task in a list, as `SubmitTask`. What breaks a rule is told in its place and does not touch the others."""
+
+    payload: Json = shapes.NULL
+    run_at: datetime | None = None
+
+
 class SubmittedTask(msgspec.Struct, kw_only=True, frozen=True):
     """A task that exists. `replayed`: it existed before, under the same idempotency key."""
 
@@ -153,7 +160,7 @@ class TaskQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     reason: list[Reason] = []
     sort: Literal["newest"] = "newest"
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
-    cursor: str | None = None
+    cursor: shapes.Cursor | None = None
 
 
 class DeadLetterQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -168,7 +175,7 @@ class DeadLetterQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
     discarded: bool = False
     sort: Literal["newest"] = "newest"
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
-    cursor: str | None = None
+    cursor: shapes.Cursor | None = None
 
 
 class Attempt(msgspec.Struct, kw_only=True, frozen=True):

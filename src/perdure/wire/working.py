@@ -11,7 +11,6 @@ from perdure.wire import shapes
 from perdure.wire.shapes import Id, Json
 
 Us = Annotated[int, Meta(ge=0, le=2**62)]
-WorkerText = Annotated[str, Meta(max_length=limits.WORKER_TEXT_MAX_CHARS)]
 WorkerCapacity = Annotated[int, Meta(ge=1, le=limits.WORKER_CAPACITY_MAX)]
 OrderName = Literal["work", "pause", "drain", "revoke"]
 EncodingName = Annotated[str, Meta(min_length=1, max_length=40)]
@@ -30,11 +29,11 @@ class Register(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     """What a worker says of itself. `capacity` is how many leases it may hold at once."""
 
     id: Id
-    name: WorkerText
-    host: WorkerText = ""
+    name: shapes.WorkerTitle
+    host: shapes.WorkerTitle = "unknown"
     pid: Us = 0
-    version: WorkerText = ""
-    build: WorkerText = ""
+    version: shapes.WorkerTitle = "unknown"
+    build: shapes.WorkerBuild = ""
     kinds: list[shapes.KindName]
     queues: list[shapes.QueueName]
     organizations: list[str] = []
@@ -116,7 +115,7 @@ class HintQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     at once. With `topic`, only such hints end the wait.
     """
 
-    topic: Literal["ready", "control"] | None = None
+    topic: Literal["ready", "control", "any"] = "any"
     after: Annotated[str, Meta(max_length=100)] | None = None
     wait: shapes.Wait = shapes.WAIT_MAX_SECONDS
 
@@ -205,7 +204,7 @@ class PartSent(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     """A piece of a result. `sequence` counts from 1 without gaps."""
 
     sequence: Annotated[int, Meta(ge=1, le=limits.PARTS_MAX)]
-    key: shapes.Key
+    key: Annotated[shapes.Key, Meta(min_length=1, max_length=limits.IDEMPOTENCY_KEY_MAX_BYTES)]
     named: bool
     """The key is unique within the task, else within the attempt."""
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
