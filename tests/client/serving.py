@@ -1,10 +1,12 @@
 """A gateway for tests: in this process on a port of its own, or as a process that can be killed."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import signal
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from perdure.ambient import Ids, SystemClock
@@ -56,6 +58,28 @@ async def served(store: Path | str) -> AsyncIterator[str]:
             yield server.url
     finally:
         await system.close()
+
+
+@contextlib.contextmanager
+def served_by_a_thread(store: Path | str) -> Iterator[str]:
+    """The same in a thread with a loop of its own, for code that blocks its own."""
+    started: concurrent.futures.Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]]
+    started = concurrent.futures.Future()
+
+    async def serve() -> None:
+        async with served(store) as url:
+            stopping = asyncio.Event()
+            started.set_result((url, asyncio.get_running_loop(), stopping))
+            await stopping.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="gateway")
+    thread.start()
+    url, loop, stopping = started.result(30)
+    try:
+        yield url
+    finally:
+        loop.call_soon_threadsafe(stopping.set)
+        thread.join(30)
 
 
 class GatewayProcess:

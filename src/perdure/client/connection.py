@@ -103,6 +103,11 @@ class Connection(asyncio.Protocol):
 
     # What the parser tells
 
+    def on_message_begin(self) -> None:
+        """An answer begins. One that nobody asked for belongs to no request, and neither would what follows it."""
+        if self._waiting is None or self._waiting.done():
+            self.close()
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header of the answer."""
         self._head_bytes += len(name) + len(value)

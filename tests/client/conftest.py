@@ -1,0 +1,11 @@
+"""A gateway in this process, on a store of its own."""
+
+import pytest
+
+from client.serving import served
+
+
+@pytest.fixture
+async def url(tmp_path):
+    async with served(tmp_path / "served.db") as url:
+        yield url

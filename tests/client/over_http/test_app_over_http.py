@@ -1,0 +1,1 @@
+from app.test_app import *  # noqa: F403

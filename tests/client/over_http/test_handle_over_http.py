@@ -1,0 +1,1 @@
+from app.test_handle import *  # noqa: F403

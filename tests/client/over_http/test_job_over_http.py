@@ -1,0 +1,1 @@
+from app.test_job import *  # noqa: F403

@@ -1,0 +1,1 @@
+from app.test_sync import *  # noqa: F403
