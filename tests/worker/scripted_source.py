@@ -145,7 +145,7 @@ class ScriptedSource:
         self._call("leave")
         self.left.append(worker_id)
 
-    async def claim(self, worker_id: str, count: int) -> list[Lease]:
+    async def claim(self, worker_id: str, count: int, *, wait: float = 0.0) -> list[Lease]:
         self._call("claim")
         given, self.queue = self.queue[:count], self.queue[count:]
         self.claims.append((asyncio.get_running_loop().time(), count, len(given)))

@@ -276,10 +276,8 @@ class Worker:
         self._hinted = False
         sent_us = self._clock.monotonic_us()
         wait = 0.0 if self.settings.stop_when_idle else self.settings.claim_wait
-        if wait:
-            leases = await unless_set(self._leaving, self._source.claim(self.id, wanted, wait=wait)) or []
-        else:
-            leases = await self._source.claim(self.id, wanted)
+        call = self._source.claim(self.id, wanted, wait=wait)
+        leases = (await unless_set(self._leaving, call) or []) if wait else await call
         answered_us = self._clock.monotonic_us()
         self._dry = len(leases) < wanted and not wait
         if self._dry:
