@@ -127,26 +127,49 @@ async def test_an_outcome_is_delivered_when_the_source_is_back_within_the_lease(
     assert len(source.settles) == 1
 
 
-async def test_outcomes_that_no_lease_covers_are_dropped_once_and_the_worker_goes_on(
+async def test_results_that_no_lease_covers_are_told_once_and_the_worker_goes_on(
     source: ScriptedSource,
     registry: Registry,
     start_worker: StartWorker,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     registry.add("nap", nap)
-    for _ in range(3):
-        source.offer("nap", {"seconds": 5.0})
+    late = {source.offer("nap", {"seconds": 5.0}).hold.task_id for _ in range(3)}
     worker = start_worker()
     await asyncio.sleep(1)
     source.away = True
     await asyncio.sleep(120)
     assert worker.held == 0
-    assert [each.message for each in caplog.records if "dropped" in each.message] == [
-        "3 outcomes are dropped: their leases ran out while the source was away (the scripted source is away (settle))"
+    assert [each.message for each in caplog.records if "too late" in each.message] == [
+        "3 outcomes come too late: their leases ran out while the source was away"
+        " (the scripted source is away (settle))"
     ]
     source.away = False
+    source.lost |= late
     later = source.offer("nap", {"seconds": 1.0})
     assert isinstance(await source.ended(later, within=30), Succeeded)
+    await asyncio.sleep(60)
+    told = [hold.task_id for call in source.settles for hold, _ in call]
+    assert sorted(told) == sorted({*late, later.hold.task_id})
+
+
+async def test_failures_that_no_lease_covers_are_dropped(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    async def fail() -> None:
+        await asyncio.sleep(5)
+        raise ValueError("nobody will know")
+
+    registry.add("fail", fail)
+    source.offer("fail")
+    worker = start_worker()
+    await asyncio.sleep(1)
+    source.away = True
+    await asyncio.sleep(120)
+    assert worker.held == 0
+    source.away = False
+    await asyncio.sleep(60)
+    assert source.settles == []
 
 
 async def test_parts_wait_for_the_source_as_long_as_the_lease_lasts(

@@ -73,6 +73,8 @@ class Report(NamedTuple):
     part: Part | None = None
     checkpoint: str | None = None
     """JSON text kept across the attempts of one generation."""
+    ran_us: int = 0
+    """How long ago the handler began, when this is sent."""
 
 
 class Renewal(NamedTuple):
@@ -82,6 +84,10 @@ class Renewal(NamedTuple):
     started: bool
     delivered: bool = False
     """The worker has passed a cancel on to the handler."""
+    ran_us: int = 0
+    """How long ago the handler began, when this is sent."""
+    told_us: int = 0
+    """How long ago the handler was told of the cancel, when this is sent."""
 
 
 PHASES = ("planning", "validating", "executing", "finalizing")

@@ -1,6 +1,6 @@
 """How a handler ended: one frozen value, matched once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perdure.domain.task import Body
 
@@ -15,7 +15,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Succeeded:
+class Ended:
+    """What every outcome tells beside itself. It is no part of what the outcome is: equal outcomes may differ in it."""
+
+    ran_us: int | None = field(default=None, kw_only=True, compare=False)
+    """How long ago the handler began, when this is sent; `None`: it did not begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded(Ended):
     """The handler returned `result`."""
 
     result: Body
@@ -23,7 +31,7 @@ class Succeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class SucceededPartly:
+class SucceededPartly(Ended):
     """The handler returned `result`; some of its items failed."""
 
     result: Body
@@ -31,7 +39,7 @@ class SucceededPartly:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Ended):
     """The handler failed. `permanent` ends the task whatever its budget; `retry_after_us` replaces the backoff."""
 
     error: Failure
@@ -42,33 +50,35 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Snoozed:
+class Snoozed(Ended):
     """The handler wants to be called again after `delay_us`, at no cost."""
 
     delay_us: int
 
 
 @dataclass(frozen=True, slots=True)
-class GaveUp:
+class GaveUp(Ended):
     """The handler decided that the task is not to be done."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class HandedBack:
+class HandedBack(Ended):
     """The worker is shutting down; the handler did not end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Ended):
     """The handler stopped because a cancel was requested (`killed`: it had to be made to)."""
 
     killed: bool = False
+    told_us: int | None = field(default=None, kw_only=True, compare=False)
+    """How long ago the handler was told, when this is sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(Ended):
     """The TTL passed before the handler began."""
 
 

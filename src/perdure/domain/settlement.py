@@ -22,6 +22,9 @@ from perdure.domain.states import AttemptState, Reason, TaskState
 from perdure.domain.task import Body, OnLoss
 from perdure.domain.transitions import Event
 
+NOT_STOPPED = Failure("NotStopped", "the handler did not stop when it was told to, and was given up by its worker")
+"""The error of a cancelled attempt whose handler had to be made to stop."""
+
 
 class Charge(StrEnum):
     """Which budget or counter the end of an attempt spends."""
@@ -163,9 +166,12 @@ class Settlement:
         return cls(Event.EXPIRE, TaskState.EXPIRED, AttemptState.RELEASED, Reason.TTL)
 
     @classmethod
-    def acknowledged(cls) -> "Settlement":
-        """The holder of a cancelled task has stopped. The store keeps the reason of the request."""
-        return cls(Event.ACKNOWLEDGE, TaskState.CANCELLED, AttemptState.CANCELLED, Reason.USER)
+    def acknowledged(cls, killed: bool = False) -> "Settlement":
+        """The holder of a cancelled task has stopped (`killed`: its handler had to be made to). The store keeps the
+        reason of the request.
+        """
+        error = NOT_STOPPED if killed else None
+        return cls(Event.ACKNOWLEDGE, TaskState.CANCELLED, AttemptState.CANCELLED, Reason.USER, error=error)
 
     @classmethod
     def cancel_overdue(cls) -> "Settlement":
@@ -256,8 +262,8 @@ def settle_good(outcome: Outcome) -> Settlement:
             return Settlement.gave_up(reason)
         case NotStarted():
             return Settlement.expired_unstarted()
-        case Stopped():
-            return Settlement.acknowledged()
+        case Stopped(killed):
+            return Settlement.acknowledged(killed)
         case _:
             raise TypeError(f"{type(outcome).__name__} needs facts")
 

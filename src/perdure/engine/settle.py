@@ -59,6 +59,8 @@ class Settle:
                     Guard.HOLDER,
                     self._decide(outcome, facts[index]) if index in facts else settle_good(outcome),
                     digest(outcomes[index][1]),
+                    outcomes[index][1].ran_us,
+                    outcome.told_us if isinstance(outcome, Stopped) else None,
                 )
                 for index, (hold, outcome) in enumerate(checked)
             ]

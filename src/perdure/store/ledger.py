@@ -95,6 +95,10 @@ class Settling(NamedTuple):
     guard: Guard
     settlement: Settlement
     digest: str
+    ran_us: int | None = None
+    """How long ago the handler began, as its holder says: when it started, unless that was told before."""
+    told_us: int | None = None
+    """How long ago the handler was told of a cancel, unless that was told before."""
 
 
 class SettleAnswer(StrEnum):

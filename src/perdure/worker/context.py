@@ -144,13 +144,22 @@ class _AttemptKnowledge:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the handler shall stop: a cancel, a timeout, a lost lease, or the worker's end."""
-        return self._held.stop_reason is not None or self._held.warned
+        """Whether the handler shall stop: a cancel, a timeout, a lost lease, or the worker's end.
+
+        What a handler returns after it has seen this is not taken for its result: the task is handed back where the
+        worker ends, and runs again.
+        """
+        asked = self._held.stop_reason is not None or self._held.warned
+        self._held.seen = self._held.seen or asked
+        return asked
 
     @property
     def stop_reason(self) -> str | None:
         """Why it shall stop: cancel, timeout, deadline, drain, lost, expiring or revoked."""
-        return None if self._held.stop_reason is None else str(self._held.stop_reason)
+        if self._held.stop_reason is None:
+            return None
+        self._held.seen = True
+        return str(self._held.stop_reason)
 
     @property
     def checkpointed(self) -> Any:
@@ -284,7 +293,9 @@ class SyncContext(_AttemptKnowledge):
 
     def wait_cancelled(self, timeout: float | None = None) -> bool:
         """Sleep for `timeout` seconds, or until the handler shall stop: then it returns true at once."""
-        return self._held.stop_flag().wait(timeout)
+        asked = self._held.stop_flag().wait(timeout)
+        self._held.seen = self._held.seen or asked
+        return asked
 
     def _wait(self, awaited: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(awaited, self._loop).result()

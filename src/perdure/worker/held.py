@@ -53,7 +53,7 @@ class HeldAttempt:
         "_waiters",
         "answered_us",
         "begun",
-        "delivered",
+        "delivered_us",
         "ended",
         "fill_lane",
         "handler",
@@ -70,9 +70,11 @@ class HeldAttempt:
         "progress",
         "renew_at_us",
         "report_due",
+        "seen",
         "sent_us",
         "started_us",
         "stop_reason",
+        "told_delivered",
         "told_started",
         "until_us",
         "warned",
@@ -99,9 +101,12 @@ class HeldAttempt:
         self.stop_reason: StopReason | None = None
         self.warned = False
         """The lease keeper knows that it shall stop; the worker's loop may not have come to it yet."""
+        self.seen = False
+        """Its handler has asked whether it shall stop, and was told so."""
         self.kill_timer: asyncio.TimerHandle | None = None
-        self.delivered = False
-        """The handler has been told of a cancel."""
+        self.delivered_us: int | None = None
+        """When the handler was told to stop."""
+        self.told_delivered = False
         self.lane: asyncio.Task[None] | None = None
         self.on_stop: Callable[[], None] | None = None
         """How the handler is told to stop, while it runs."""
@@ -121,6 +126,16 @@ class HeldAttempt:
     def safe_until_us(self) -> int:
         """When its handler has to be stopped unless the lease is renewed before."""
         return self.until_us - self.margin_us
+
+    def ran_us(self, now_us: int) -> int | None:
+        """How long ago its handler began, where the source does not know yet."""
+        return None if self.started_us is None or self.told_started else now_us - self.started_us
+
+    def told_us(self, now_us: int) -> int | None:
+        """How long ago its handler was told of a cancel, where the source does not know yet."""
+        if self.delivered_us is None or self.told_delivered or self.stop_reason is not StopReason.CANCEL:
+            return None
+        return now_us - self.delivered_us
 
     def renewed(self, sent_us: int, lease_us: int) -> None:
         """The lease was confirmed by an answer to a request that was sent at `sent_us`. While a cancel runs and close

@@ -26,8 +26,10 @@ FINAL_STOPS = frozenset(set(StopReason) - {StopReason.DRAIN})
 
 
 def outcome_of_value(held: HeldAttempt, value: Any) -> Outcome | None:
-    """The outcome of a handler that returned. One that finished while its worker drained has finished."""
-    if held.stop_reason is not None and held.stop_reason in FINAL_STOPS:
+    """The outcome of a handler that returned. One that finished while its worker drained has finished, unless it looked
+    whether it shall stop and saw that it shall. One that could not know that its lease was lost has a late result.
+    """
+    if held.stop_reason is not None and _stopped_short(held, value):
         return outcome_of_stop(held)
     if isinstance(value, Verdict):
         return _outcome_of_verdict(value)
@@ -35,6 +37,12 @@ def outcome_of_value(held: HeldAttempt, value: Any) -> Outcome | None:
         return Succeeded(encode_result(value))
     except BadResult as error:
         return bad_result(error)
+
+
+def _stopped_short(held: HeldAttempt, value: Any) -> bool:
+    if held.lost:
+        return held.seen or held.handler.is_async or isinstance(value, Verdict)
+    return held.stop_reason in FINAL_STOPS or (held.seen and not isinstance(value, Verdict))
 
 
 def outcome_of_error(held: HeldAttempt, error: BaseException) -> Outcome | None:

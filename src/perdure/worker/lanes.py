@@ -77,6 +77,8 @@ class Lanes:
             self._running[held.hold.attempt_id] = held
             outcome = await self._executor.execute(held)
             if held.killed:
+                if held.lost and outcome is not None:
+                    self._finished(held, outcome)
                 return
             self._end(held, outcome)
             if lane.cancelling():
@@ -116,7 +118,7 @@ class Lanes:
             return
         if held.on_stop is not None:
             held.on_stop()
-            held.delivered = True
+            held.delivered_us = self._clock.monotonic_us()
         grace = self._stop_grace
         if within_us is not None:
             grace = min(grace, max(0, within_us - CANCEL_ANSWER_US) / SECOND_US)

@@ -23,8 +23,8 @@ logger = logging.getLogger("perdure.worker")
 
 T = TypeVar("T")
 
-TELL_STARTED_AFTER_US = SECOND_US // 2
-"""A handler that runs longer than this is reported as running, without waiting for the next due renewal."""
+TELL_AFTER_US = SECOND_US // 2
+"""A handler that runs longer than this, or takes longer to stop, is reported so before the next renewal is due."""
 BEAT_EVERY_MIN_US = SECOND_US
 """Hints of orders make it look no more often than this."""
 CALL_SECONDS_MIN = 0.05
@@ -191,20 +191,20 @@ class LeaseKeeper:
 
     async def _renew(self, held: Sequence[HeldAttempt]) -> None:
         sent_us = self._clock.monotonic_us()
-        begun = [each.started_us is not None for each in held]
-        renewals = [Renewal(each.hold, started, each.delivered) for each, started in zip(held, begun, strict=True)]
+        renewals = [_renewal(each, sent_us) for each in held]
         answers = await self._within_lease(self._source.renew(renewals))
-        for each, started, answer in zip(held, begun, answers, strict=True):
-            self._note_renewed(each, answer, sent_us, started)
+        for each, renewal, answer in zip(held, renewals, answers, strict=True):
+            self._note_renewed(each, answer, sent_us, renewal)
 
-    def _note_renewed(self, held: HeldAttempt, answer: Renewed | None, sent_us: int, started: bool) -> None:
+    def _note_renewed(self, held: HeldAttempt, answer: Renewed | None, sent_us: int, renewal: Renewal) -> None:
         if answer is None:
             held.renew_at_us = sent_us + held.lease_us
             if not held.ended:
                 self._tell(held, StopReason.LOST)
             return
         held.renewed(sent_us, answer.lease_us)
-        held.told_started = held.told_started or started
+        held.told_started = held.told_started or renewal.started
+        held.told_delivered = held.told_delivered or (renewal.delivered and answer.cancel_us is not None)
         if answer.cancel_us is not None and not held.ended and held.stop_reason is None:
             self._tell(held, StopReason.CANCEL, answer.cancel_us)
 
@@ -230,8 +230,24 @@ class LeaseKeeper:
         self._post(self._ordered, order)
 
 
+def _renewal(held: HeldAttempt, now_us: int) -> Renewal:
+    started_us, delivered_us = held.started_us, held.delivered_us
+    return Renewal(
+        held.hold,
+        started_us is not None,
+        delivered_us is not None,
+        0 if started_us is None else now_us - started_us,
+        0 if delivered_us is None else now_us - delivered_us,
+    )
+
+
 def _renew_at_us(held: HeldAttempt) -> int:
-    """When a renewal of this lease is due, or its handler's start is to be told."""
-    if held.started_us is None or held.told_started or held.ended:
-        return held.renew_at_us
-    return min(held.renew_at_us, held.started_us + TELL_STARTED_AFTER_US)
+    """When a renewal of this lease is due, or what became of its handler is to be told."""
+    due_us = held.renew_at_us
+    if held.ended:
+        return due_us
+    if held.started_us is not None and not held.told_started:
+        due_us = min(due_us, held.started_us + TELL_AFTER_US)
+    if held.delivered_us is not None and not held.told_delivered and held.stop_reason is StopReason.CANCEL:
+        due_us = min(due_us, held.delivered_us + TELL_AFTER_US)
+    return due_us

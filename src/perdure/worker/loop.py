@@ -372,10 +372,10 @@ class Worker:
             self._prefetch.note(self._clock.monotonic_us() - held.started_us)
         if outcome is not None and self._handled is not None:
             self._handled(held, outcome)
-        if outcome is None:
+        if outcome is None or held.lost:
             self._reporter.forget(held)
             self._held.pop(held.hold.attempt_id, None)
-        else:
+        if outcome is not None:
             self._buffer.add(held, outcome)
         self._wake.set()
 

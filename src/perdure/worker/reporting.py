@@ -91,11 +91,11 @@ class Reporter:
 
     async def send_part(self, held: HeldAttempt, part: Part) -> Reported:
         """Store a part and wait for its acknowledgement. Raises `LeaseLost`, `Conflict`, `TooLarge`."""
-        return await self._send(held, Report(held.hold, part=part))
+        return await self._send(held, Report(held.hold, part=part, ran_us=self._ran_us(held)))
 
     async def send_checkpoint(self, held: HeldAttempt, checkpoint: str) -> Reported:
         """Store a checkpoint and wait for its acknowledgement. Raises `LeaseLost`."""
-        return await self._send(held, Report(held.hold, checkpoint=checkpoint))
+        return await self._send(held, Report(held.hold, checkpoint=checkpoint, ran_us=self._ran_us(held)))
 
     async def _send(self, held: HeldAttempt, report: Report) -> Reported:
         if held.lost:
@@ -164,6 +164,9 @@ class Reporter:
             for sending, answer in zip(batch, answers, strict=True):
                 self._note_answer(sending, answer)
 
+    def _ran_us(self, held: HeldAttempt) -> int:
+        return held.ran_us(self._clock.monotonic_us()) or 0
+
     def _take_due(self) -> bool:
         """Turn progress and phases into reports. False: there were none."""
         if not self._due:
@@ -174,11 +177,13 @@ class Reporter:
             phases, held.phases = held.phases, None
             if held.lost:
                 continue
+            ran_us = self._ran_us(held)
             for phase in (phases or ())[:-1]:
-                self._sendings.append(_Sending(held, Report(held.hold, phase=phase), None))
+                self._sendings.append(_Sending(held, Report(held.hold, phase=phase, ran_us=ran_us), None))
             last = phases[-1] if phases else None
             if progress is not None or last is not None:
-                self._sendings.append(_Sending(held, Report(held.hold, progress=progress, phase=last), None))
+                report = Report(held.hold, progress=progress, phase=last, ran_us=ran_us)
+                self._sendings.append(_Sending(held, report, None))
         self._due.clear()
         return bool(self._sendings)
 
