@@ -23,6 +23,8 @@ SLOWEST_BYTES_PER_SECOND = 32 * 1024
 """What is sent is allowed to travel as slowly as this."""
 PATIENCE_SECONDS = 10.0
 """How long a call is tried again while the gateway is away."""
+STRANGER_SECONDS = 2.0
+"""The same while no gateway has answered at all yet: the address may be wrong."""
 REST_FIRST_SECONDS = 0.05
 REST_MAX_SECONDS = 2.0
 PORTS = {"http": 80, "https": 443}
@@ -90,6 +92,7 @@ class Transport:
         self._chance = chance
         self._patience = patience
         self._connections: dict[tuple[int, asyncio.AbstractEventLoop], _Connections] = {}
+        self._met = False
         self._closed = False
 
     async def ask(self, request: Request, answer: Any) -> Any:
@@ -115,7 +118,7 @@ class Transport:
 
     async def _exchange_patiently(self, request: Request) -> bytes:
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._patience
+        began = loop.time()
         rest = REST_FIRST_SECONDS
         while True:
             try:
@@ -124,7 +127,8 @@ class Transport:
                 if not _may_repeat(request.repeat, error):
                     raise
                 pause = max(self._chance.uniform(rest / 2, rest), float(error.fields.get("retry_after", 0.0)))
-                if loop.time() + pause > until:
+                patience = self._patience if self._met else min(self._patience, STRANGER_SECONDS)
+                if loop.time() + pause > began + patience:
                     raise
             await asyncio.sleep(pause)
             rest = min(rest * 2, REST_MAX_SECONDS)
@@ -142,6 +146,7 @@ class Transport:
                 f"the gateway at {self.url} did not answer: {error}. What was asked for may have been done",
                 gateway=self.url,
             ) from error
+        self._met = True
         if answer.status < 300:
             return answer.body
         raise self._told(answer)
