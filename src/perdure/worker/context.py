@@ -20,11 +20,14 @@ from perdure.domain.task import Body
 from perdure.errors import Invalid, Misuse, TooLarge
 from perdure.store.ledger import ParentResult
 from perdure.worker.held import HeldAttempt
+from perdure.worker.payload import BadPayload
 from perdure.worker.reporting import Reporter, lease_lost
 from perdure.worker.results import BadResult, decode_result, encode_result
 from perdure.worker.work_source import WorkSource
 
 T = TypeVar("T")
+Inputs = Mapping[str, ParentResult] | BadPayload
+"""How the parents ended, by name, or why that cannot be told."""
 BINARY = "binary"
 """The encoding of parts that are given as bytes."""
 
@@ -40,7 +43,7 @@ class _AttemptKnowledge:
         source: WorkSource,
         reporter: Reporter,
         clock: Clock,
-        inputs: Mapping[str, ParentResult],
+        inputs: Inputs,
     ) -> None:
         self._held = held
         self._source = source
@@ -119,17 +122,24 @@ class _AttemptKnowledge:
 
     @property
     def parents(self) -> Mapping[str, Any]:
-        """The results of the tasks that this one depended on, by name; only of those that have one."""
+        """The results of the tasks that this one depended on, by name; only of those that have one.
+
+        Where they are more than a handler may be given, looking at them fails the task for good.
+        """
         if self._parents is None:
-            self._parents = {
-                name: decode_result(each.result) for name, each in self._inputs.items() if each.result is not None
-            }
+            ends = self._ends()
+            self._parents = {name: decode_result(each.result) for name, each in ends.items() if each.result is not None}
         return self._parents
 
     @property
     def parent_states(self) -> Mapping[str, str]:
         """How the tasks that this one depended on ended, by name."""
-        return {name: str(each.state) for name, each in self._inputs.items()}
+        return {name: str(each.state) for name, each in self._ends().items()}
+
+    def _ends(self) -> Mapping[str, ParentResult]:
+        if isinstance(self._inputs, BadPayload):
+            raise self._inputs
+        return self._inputs
 
     @property
     def deadline(self) -> float:
@@ -225,7 +235,7 @@ class Context(_AttemptKnowledge):
         source: WorkSource,
         reporter: Reporter,
         clock: Clock,
-        inputs: Mapping[str, ParentResult],
+        inputs: Inputs,
     ) -> None:
         super().__init__(held, source, reporter, clock, inputs)
         self._parts_turn = asyncio.Lock()

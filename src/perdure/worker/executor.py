@@ -14,7 +14,7 @@ from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, NotStarted, Outcome
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import ParentResult
-from perdure.worker.context import Context, SyncContext
+from perdure.worker.context import Context, Inputs, SyncContext
 from perdure.worker.handler import Handler
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.judging import bad_payload, outcome_of_error, outcome_of_stop, outcome_of_value
@@ -62,10 +62,11 @@ class Executor:
                 early = self._last_look(held)
                 if early is not None or held.stop_reason is not None:
                     return early
-            inputs = NO_INPUTS
-            if lease.parents and (handler.context_name is not None or lease.options is not None):
-                inputs = await self._inputs(held)
-            arguments = handler.convert(lease.payload, lease.kind, _filled(lease.options, inputs) if inputs else None)
+            inputs: Inputs = NO_INPUTS
+            filled: dict[str, Any] | None = None
+            if lease.parents:
+                inputs, filled = await self._from_parents(held)
+            arguments = handler.convert(lease.payload, lease.kind, filled)
             if handler.context_name is not None:
                 arguments[handler.context_name] = told = self._context(held, inputs)
             now_us = self._clock.monotonic_us()
@@ -85,7 +86,7 @@ class Executor:
         except BaseException as error:
             return outcome_of_error(held, error)
 
-    def _context(self, held: HeldAttempt, inputs: Mapping[str, ParentResult]) -> Context | SyncContext:
+    def _context(self, held: HeldAttempt, inputs: Inputs) -> Context | SyncContext:
         context = Context(held, self._source, self._reporter, self._clock, inputs)
         return context if held.handler.is_async else SyncContext(context, self._loop)
 
@@ -150,6 +151,22 @@ class Executor:
         own = held.handler.defaults.timeout
         return self._default_timeout_us if own is None else round(own * SECOND_US)
 
+    async def _from_parents(self, held: HeldAttempt) -> tuple[Inputs, dict[str, Any] | None]:
+        """The parents' results where the handler may look at them, and the payload fields that they fill.
+
+        Where no field needs them, results that cannot be had are no reason to fail: a handler that looks is told.
+        """
+        bindings = _bindings(held.lease.options)
+        if not bindings and held.handler.context_name is None:
+            return NO_INPUTS, None
+        try:
+            inputs = await self._inputs(held)
+        except BadPayload as error:
+            if bindings:
+                raise
+            return error, None
+        return inputs, _filled(bindings, inputs) if bindings else None
+
     async def _inputs(self, held: HeldAttempt) -> Mapping[str, ParentResult]:
         """The parents' results; asked for again while the source is away, as long as the lease lasts."""
         held.on_stop = held.cancel_lane
@@ -187,11 +204,13 @@ def _leave_to_flag() -> None:
     """A thread cannot be stopped: its handler sees `ctx.cancelled`."""
 
 
-def _filled(options: str | None, inputs: Mapping[str, ParentResult]) -> dict[str, Any] | None:
+def _bindings(options: str | None) -> dict[str, str | list[str]]:
+    """The payload fields that parents fill, each with the parent's name or a list of names."""
+    return {} if options is None else msgspec.json.decode(options).get("bindings") or {}
+
+
+def _filled(bindings: Mapping[str, str | list[str]], inputs: Mapping[str, ParentResult]) -> dict[str, Any]:
     """The payload fields that parents' results fill; null where a parent has none."""
-    if options is None:
-        return None
-    bindings: dict[str, str | list[str]] = msgspec.json.decode(options).get("bindings") or {}
     return {
         field: _result_of(bound, field, inputs)
         if isinstance(bound, str)
