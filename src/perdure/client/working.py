@@ -120,7 +120,13 @@ class WorkerCalls:
             some = renewals[start : start + limits.RENEW_MAX_ITEMS]
             body = wire.RenewMany(
                 renewals=[
-                    wire.Renewal(hold=_hold_body(each.hold), started=each.started, delivered=each.delivered)
+                    wire.Renewal(
+                        hold=_hold_body(each.hold),
+                        started=each.started,
+                        delivered=each.delivered,
+                        ran_us=each.ran_us,
+                        told_us=each.told_us,
+                    )
                     for each in some
                 ]
             )
@@ -158,7 +164,14 @@ class WorkerCalls:
         """End attempts. What was settled already is answered `replayed`."""
         answers: list[Settled] = []
         items = [
-            msgspec.json.encode(wire.SettleOne(hold=_hold_body(hold), outcome=_outcome_body(outcome)))
+            msgspec.json.encode(
+                wire.SettleOne(
+                    hold=_hold_body(hold),
+                    outcome=_outcome_body(outcome),
+                    ran_us=outcome.ran_us,
+                    told_us=outcome.told_us if isinstance(outcome, Stopped) else None,
+                )
+            )
             for hold, outcome in outcomes
         ]
         for some in _batches(items, limits.SETTLE_MAX_ITEMS):
@@ -235,6 +248,7 @@ def _report_body(report: Report) -> wire.Report:
         phase=report.phase,  # type: ignore[arg-type]
         part=part,
         checkpoint=report.checkpoint,
+        ran_us=report.ran_us,
     )
 
 

@@ -1,5 +1,7 @@
 """From what a remote worker says of an end to the outcome that the engine settles by."""
 
+from dataclasses import replace
+
 from perdure import wire
 from perdure.domain import limits, outcome
 from perdure.domain.outcome import Outcome
@@ -11,7 +13,15 @@ from perdure.wire.shapes import JSON, Json, json_body
 from perdure.wire.working import AnyOutcome
 
 
-def outcome_of(said: AnyOutcome) -> Outcome:
+def outcome_of(said: wire.SettleOne) -> Outcome:
+    """The outcome, with what is told beside it."""
+    ended = _outcome_of(said.outcome)
+    if isinstance(ended, outcome.Stopped):
+        return replace(ended, ran_us=said.ran_us, told_us=said.told_us)
+    return ended if said.ran_us is None else replace(ended, ran_us=said.ran_us)
+
+
+def _outcome_of(said: AnyOutcome) -> Outcome:
     """The outcome. A result that may not be stored is a failure for good, as it is of a local handler."""
     match said:
         case wire.Succeeded() | wire.SucceededPartly():

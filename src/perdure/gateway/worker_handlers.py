@@ -94,7 +94,10 @@ class WorkerHandlers:
     async def renew_leases(self, request: Request) -> Answer:
         """Extend leases."""
         body: wire.RenewMany = request.body
-        renewals = [Renewal(hold_of(each.hold, request.by), each.started, each.delivered) for each in body.renewals]
+        renewals = [
+            Renewal(hold_of(each.hold, request.by), each.started, each.delivered, each.ran_us, each.told_us)
+            for each in body.renewals
+        ]
         renewed = await self._operations.renew(renewals)
         shown = [
             None if each is None else wire.Renewed(lease_us=each.lease_us, cancel_us=each.cancel_us) for each in renewed
@@ -132,14 +135,14 @@ class WorkerHandlers:
         """End attempts."""
         body: wire.SettleMany = request.body
         return await self._settle(
-            [(hold_of(each.hold, request.by), outcome_of(each.outcome)) for each in body.settlements]
+            [(hold_of(each.hold, request.by), outcome_of(each)) for each in body.settlements]
         )
 
     async def settle_one(self, request: Request) -> Answer:
         """End one attempt. Raises `LeaseLost`."""
         body: wire.SettleOne = request.body
         hold = hold_of(body.hold, request.by)
-        [answer] = await self._operations.settle([(hold, outcome_of(body.outcome))])
+        [answer] = await self._operations.settle([(hold, outcome_of(body))])
         if answer.answer is SettleAnswer.LEASE_LOST:
             raise lease_lost(hold)
         return Answer(_settled(hold, answer))
@@ -192,20 +195,22 @@ def _reported(answer: Reported | PerdureError) -> wire.ReportAnswered:
 
 
 def _read_report(said: wire.Report, by: Principal) -> Report | Refused:
+    hold = hold_of(said.hold, by)
     try:
-        return _report_of(said, by)
+        return _report_of(said, hold)
     except Refused as refusal:
         return refusal
 
 
-def _report_of(said: wire.Report, by: Principal) -> Report:
+def _report_of(said: wire.Report, hold: Hold) -> Report:
     progress, part = said.progress, said.part
     return Report(
-        hold_of(said.hold, by),
+        hold,
         None if progress is None else Progress(progress.done, progress.total, progress.succeeded, progress.failed),
         said.phase,
         None if part is None else _part_of(part),
         said.checkpoint,
+        said.ran_us,
     )
 
 

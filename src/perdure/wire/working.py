@@ -131,11 +131,15 @@ class Hinted(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Renewal(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Asks for another lease length. `started`: the handler has begun; `delivered`: it was told of the cancel."""
+    """Asks for another lease length. `started`: the handler has begun, `ran_us` ago; `delivered`: it was told of the
+    cancel, `told_us` ago.
+    """
 
     hold: Hold
     started: bool
     delivered: bool = False
+    ran_us: Us = 0
+    told_us: Us = 0
 
 
 class RenewMany(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -222,6 +226,8 @@ class Report(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     part: PartSent | None = None
     checkpoint: str | None = None
     """JSON text."""
+    ran_us: Us = 0
+    """How long ago the handler began."""
 
 
 class ReportMany(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -319,10 +325,12 @@ AnyOutcome = Succeeded | SucceededPartly | Failed | Snoozed | GaveUp | HandedBac
 
 
 class SettleOne(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """One attempt that ended, and how."""
+    """One attempt that ended, and how. Its handler began `ran_us` ago, and was told of a cancel `told_us` ago."""
 
     hold: Hold
     outcome: AnyOutcome
+    ran_us: Us | None = None
+    told_us: Us | None = None
 
 
 class SettleMany(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
