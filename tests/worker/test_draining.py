@@ -99,7 +99,7 @@ async def test_an_answer_to_a_claim_that_comes_after_the_drain_is_handed_back(
     answer = asyncio.Event()
     claim = source.claim
 
-    async def slow_claim(worker_id: str, count: int) -> list[object]:
+    async def slow_claim(worker_id: str, count: int, *, wait: float = 0.0) -> list[object]:
         await answer.wait()
         return await claim(worker_id, count)
 

@@ -18,7 +18,7 @@ async def test_a_handler_does_not_begin_when_the_claim_took_longer_than_the_leas
     async def touch() -> None:
         begun.append(True)
 
-    async def claim_slowly(worker_id: str, count: int) -> list[Lease]:
+    async def claim_slowly(worker_id: str, count: int, *, wait: float = 0.0) -> list[Lease]:
         leases = await answer(worker_id, count)
         if leases and not slow:
             slow.append(True)
