@@ -1,6 +1,7 @@
 """What a JSON Schema cannot say, told to schemathesis: texts of our formats, names that fit together, short waits."""
 
 import string
+from datetime import UTC, datetime, timedelta
 
 import schemathesis
 from hypothesis import strategies as st
@@ -9,26 +10,51 @@ SHOWN = st.text(alphabet=string.ascii_letters + string.digits + "-_.:äß", min_
 schemathesis.openapi.format("title", SHOWN)
 schemathesis.openapi.format("key", SHOWN)
 schemathesis.openapi.format("cursor", st.just(""))
+KNOWN = {"name", "on_failure"}
+NEAR = st.integers(0, 10**7).map(lambda seconds: (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat())
+schemathesis.openapi.format("date-time", NEAR)
 
 
 @schemathesis.hook
-def map_body(context, body):
-    """Tasks of a job have different names and depend on nobody; nobody waits."""
-    if isinstance(body, dict) and isinstance(body.get("wait"), int | float) and 0 <= body["wait"] <= 30:
-        body["wait"] = 0
-    if isinstance(body, dict) and isinstance(body.get("tasks"), list) and context.operation.path == "/v1/jobs":
-        for number, task in enumerate(body["tasks"]):
-            if isinstance(task, dict):
-                for name in ("bindings", "depends_on", "idempotency_key"):
-                    task.pop(name, None)
-                if isinstance(task.get("name"), str) and task["name"]:
-                    task["name"] = f"{number}{task['name']}"[:200]
-    return body
-
-
-@schemathesis.hook
-def map_query(context, query):
-    """Nobody waits for hints."""
+def before_call(context, case, kwargs):
+    """Nobody waits; instants lie near; tasks of a job have different names and depend on nobody."""
+    body, query = case.body, case.query
+    for item in body if isinstance(body, list) else []:
+        if isinstance(item, dict):
+            adjust(item)
+    if isinstance(body, dict):
+        adjust(body)
+        if case.operation.path == "/v1/jobs" and isinstance(body.get("tasks"), list):
+            for number, task in enumerate(body["tasks"]):
+                if isinstance(task, dict):
+                    part(number, task)
     if isinstance(query, dict) and isinstance(query.get("wait"), int | float) and 0 <= query["wait"] <= 30:
         query["wait"] = 0
-    return query
+
+
+def adjust(body):
+    if isinstance(body.get("wait"), int | float) and 0 <= body["wait"] <= 30:
+        body["wait"] = 0
+    if body.get("run_at") == "":
+        del body["run_at"]
+
+
+def part(number, task):
+    adjust(task)
+    bindings = task.get("bindings")
+    if isinstance(bindings, dict) and all(isinstance(each, str | list) for each in bindings.values()):
+        del task["bindings"]
+    depends_on = task.get("depends_on")
+    if isinstance(depends_on, list) and all(is_dependency(each) for each in depends_on):
+        del task["depends_on"]
+    if isinstance(task.get("idempotency_key"), str) and task["idempotency_key"]:
+        del task["idempotency_key"]
+    if isinstance(task.get("name"), str) and 0 < len(task["name"]) <= 200:
+        task["name"] = f"{number}{task['name']}"[:200]
+
+
+def is_dependency(each):
+    if isinstance(each, dict):
+        policies = (None, "fail", "continue", "cancel_job")
+        return isinstance(each.get("name"), str) and each.get("on_failure") in policies and each.keys() <= KNOWN
+    return isinstance(each, str)

@@ -33,6 +33,12 @@ GROUPS = (
     ("/v1/", "system"),
     ("/", "system"),
 )
+RETRY_BOUNDS = {
+    "max_attempts": (1, limits.MAX_ATTEMPTS_LIMIT),
+    "base": (0, 2_592_000),
+    "cap": (0, 2_592_000),
+    "jitter": (0, 1),
+}
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -179,4 +185,6 @@ def _mended(components: dict[str, Any]) -> dict[str, Any]:
     for name in ("SubmitTask", "SubmitJobTask"):
         components[name]["not"] = {"required": ["delay", "run_at"]}
     components["Problem"]["additionalProperties"] = True
+    for name, (low, high) in RETRY_BOUNDS.items():
+        components["Retry"]["properties"][name] |= {"minimum": low, "maximum": high}
     return components

@@ -134,6 +134,8 @@ class DeclareKind(KindDefinition, kw_only=True):
     lease: shapes.LeaseSeconds | None = None
     max_losses: shapes.Losses | None = None
     capabilities: shapes.Capabilities = msgspec.field(default_factory=list)
+    retention: shapes.Retention | shapes.Retentions | None = None
+    result_retention: shapes.Retention | None = None
 
 
 class DeclareKinds(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

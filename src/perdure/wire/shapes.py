@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from perdure.domain import limits
+from perdure.domain.states import ENDED
 from perdure.domain.task import Body
 from perdure.errors import Malformed
 
@@ -61,8 +62,10 @@ Ttl = Annotated[float, _seconds(limits.TTL_MIN_US, limits.TTL_MAX_US)]
 Timeout = Annotated[float, _seconds(limits.TIMEOUT_MIN_US, limits.TIMEOUT_MAX_US)]
 ExecutionLimit = Annotated[float, _seconds(limits.EXECUTION_LIMIT_MIN_US, limits.EXECUTION_LIMIT_MAX_US)]
 LeaseSeconds = Annotated[float, _seconds(limits.LEASE_MIN_US, limits.LEASE_MAX_US)]
+Retention = Annotated[float, _seconds(0, limits.RETENTION_MAX_US)]
+Retentions = Annotated[dict[str, Retention], _told(propertyNames={"enum": sorted(ENDED)})]
+"""By the state in which a task ended."""
 Capabilities = Annotated[list[Word], _told(maxItems=limits.CAPABILITIES_MAX)]
-Instant = Annotated[datetime, Meta(tz=True)]
 Limit = Annotated[int, Meta(ge=1, le=limits.LIST_MAX_ROWS)]
 Wait = Annotated[float, Meta(ge=0, le=WAIT_MAX_SECONDS)]
 Json = msgspec.Raw

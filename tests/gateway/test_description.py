@@ -1,0 +1,59 @@
+"""The OpenAPI document: it describes the table, and generated requests find nothing that disagrees with it."""
+
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gateway.asking import Asker
+from gateway.serving import TESTS, served_process
+from perdure.gateway import problems
+from perdure.gateway.routes import ROUTES
+
+SCHEMATHESIS = str(Path(sys.executable).parent / "schemathesis")
+MAX_EXAMPLES = os.environ.get("PERDURE_SCHEMA_EXAMPLES", "3")
+
+
+async def test_the_document_has_every_route_and_resolves(asker: Asker):
+    document = (await asker.ask("GET", "/openapi.json")).json
+    assert document["openapi"] == "3.1.0"
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert described == {(route.method, route.path) for route in ROUTES}
+    text = (await asker.ask("GET", "/openapi.json")).data.decode()
+    for name in set(re.findall(r"#/components/schemas/([^\"]+)", text)):
+        assert name in document["components"]["schemas"]
+
+
+async def test_the_reference_shows_every_route_and_needs_no_network(asker: Asker):
+    page = (await asker.ask("GET", "/docs")).data.decode()
+    for route in ROUTES:
+        assert f'id="{route.name}"' in page
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", page)
+    assert "<script" not in page
+
+
+async def test_every_type_of_problem_has_a_page(asker: Asker):
+    for cls in problems.classes():
+        answer = await asker.ask("GET", problems.type_of(cls))
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert cls.code in answer.data.decode()
+    assert (await asker.ask("GET", "/problems/nothing")).status == 404
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.slow
+def test_generated_requests_find_no_disagreement(tmp_path: Path):
+    with served_process(tmp_path) as (_, url):
+        environ = {**os.environ, "SCHEMATHESIS_HOOKS": "gateway.schema_hooks", "PYTHONPATH": str(TESTS)}
+        command = [SCHEMATHESIS, "run", f"{url}/openapi.json", "--max-examples", MAX_EXAMPLES, "--seed", "1"]
+        command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
+        run = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout[-20_000:]
+        with urllib.request.urlopen(f"{url}/metrics") as answer:
+            counted = re.findall(r'perdure_http_requests_total\{.*status="(\d+)"\}', answer.read().decode())
+    assert set(counted) >= {"200", "202", "204", "400", "404", "405", "409", "415", "422"}
+    assert not {status for status in counted if status.startswith("5")}
