@@ -1,13 +1,22 @@
 """What `/metrics` tells: exactly the documented families, and what happened."""
 
+import contextlib
+import json
 import re
 import shutil
+import socket
 import subprocess
+import threading
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from gateway.asking import Asker
 from gateway.lives import dead, held, submitted
+from gateway.serving import PATIENCE, served_process
 from perdure.telemetry.metrics import FAMILIES, LABEL_VALUES_MAX
 
 
@@ -67,3 +76,50 @@ async def test_promtool_finds_nothing_to_complain_about(asker: Asker):
     text = await exposition(asker)
     run = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout + run.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed (Debian: prometheus)")
+def test_a_real_prometheus_scrapes_it(tmp_path: Path):
+    with served_process(tmp_path, "all") as (_, url):
+        target = url.removeprefix("http://")
+        config = {
+            "global": {"scrape_interval": "1s"},
+            "scrape_configs": [{"job_name": "perdure", "static_configs": [{"targets": [target]}]}],
+        }
+        (tmp_path / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
+        listen = f"127.0.0.1:{free_port()}"
+        command = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
+        scraper = subprocess.Popen(
+            [*command, f"--web.listen-address={listen}"], cwd=tmp_path, stderr=subprocess.DEVNULL
+        )
+        try:
+            wait_until(lambda: scraped(listen, "perdure_info") == ["1"])
+            wait_until(lambda: scraped(listen, 'up{job="perdure"}') == ["1"])
+        finally:
+            scraper.terminate()
+            scraper.wait(PATIENCE)
+
+
+def scraped(listen: str, query: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        address = f"http://{listen}/api/v1/query?{urlencode({'query': query})}"
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+            return [each["value"][1] for each in json.load(answer)["data"]["result"]]
+    return []
+
+
+def wait_until(condition: Any) -> None:
+    pause = threading.Event()
+    for _ in range(PATIENCE * 5):
+        if condition():
+            return
+        pause.wait(0.2)
+    raise AssertionError("it did not come")
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
