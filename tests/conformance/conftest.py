@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-# Before they are imported, so that their assertions tell what differed.
-pytest.register_assert_rewrite("conformance.lives", "conformance.model", "conformance.making")
-
-from conformance.histories import broken_histories  # noqa: E402
-from conformance.making import World  # noqa: E402
-from conformance.stores import STORES, ManualClock  # noqa: E402
+from conformance.histories import broken_histories
+from conformance.making import World
+from conformance.stores import STORES, ManualClock
 
 
 @pytest.fixture(params=sorted(STORES))

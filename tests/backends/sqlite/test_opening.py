@@ -122,7 +122,7 @@ async def test_a_file_whose_tables_are_somebody_elses_is_refused_and_untouched(t
     path = tmp_path / "perdure.db"
     store = await SqliteStore.open(str(path), inline=True)
     connection = store.writer.commits.connected()
-    connection.execute("DROP TABLE migrations; CREATE TABLE migrations (version TEXT)")
+    connection.execute("DROP TABLE perdure_migrations; CREATE TABLE perdure_migrations (version TEXT)")
     await store.close()
     with pytest.raises(StoreUnusable, match="not perdure's"):
         await SqliteStore.open(str(path))

@@ -37,7 +37,7 @@ async def test_a_step_that_fails_leaves_nothing_of_itself(tmp_path: Path):
     path = str(tmp_path / "perdure.db")
     await (await SqliteStore.open(path)).close()
     connection = open_writing(path, 1.0)
-    half = Migration(9001, "half", "CREATE TABLE half (n INTEGER) STRICT; CREATE TABLE tasks (n INTEGER)")
+    half = Migration(9001, "half", "CREATE TABLE half (n INTEGER) STRICT; CREATE TABLE perdure_tasks (n INTEGER)")
     with pytest.raises(Exception, match="step 9001"):
         take_steps(connection, [*known_steps(), LATER, half], 7)
     assert max(taken_steps(connection)) == 9000
