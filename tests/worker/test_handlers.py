@@ -15,7 +15,7 @@ from perdure.domain.retry import Retry
 from perdure.domain.task import Body
 from perdure.errors import Invalid, Misuse, NotFound
 from perdure.worker.context import Context, SyncContext
-from perdure.worker.handler import Handler
+from perdure.worker.handler import Defaults, Handler
 from perdure.worker.payload import BadPayload
 from perdure.worker.registry import Registry
 
@@ -208,6 +208,7 @@ async def with_unknown(thing: "Nowhere") -> None: ...  # type: ignore[name-defin
     ("function", "options", "said"),
     [
         (order, {"isolation": "process"}, "does not have yet"),
+        (order, {"defaults": Defaults(redact=True)}, "does not have yet"),
         (order, {"isolation": "thread"}, "runs on the event loop"),
         (plain, {"isolation": "async"}, "runs in a thread"),
         (plain, {"isolation": "moon"}, "'async' or 'thread'"),

@@ -69,7 +69,7 @@ class KindOptions(TypedDict, total=False):
     result_retention: float | None
     """How long results are kept, where that is shorter."""
     redact: bool
-    """Remove the payload once the task has ended and cannot be redriven."""
+    """Remove the payload once the task has ended and cannot be redriven. Reserved: this version refuses it."""
     upcasts: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None
     """Older kinds that this handler runs too, each with what turns its payload into this kind's."""
 

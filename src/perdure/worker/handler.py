@@ -79,6 +79,8 @@ class Handler:
         self.defaults = defaults or Defaults()
         if self.defaults.on_loss is not None and self.defaults.on_loss not in ON_LOSS:
             raise Misuse(f"on_loss of {kind!r} must be one of {', '.join(ON_LOSS)}", kind=kind)
+        if self.defaults.redact:
+            raise Misuse(f"{kind!r} asks for redact=True, which this version does not have yet", kind=kind)
         self.retry_on = _error_types(kind, "retry_on", retry_on)
         self.give_up_on = _error_types(kind, "give_up_on", give_up_on)
         self.upcasters: dict[str, Upcaster] = dict(upcasters or {})

@@ -84,7 +84,7 @@ async def test_what_is_no_connection_is_a_misuse(callers: CallerConnections):
 async def test_a_second_copy_of_sqlite_in_the_process_is_unsafe(store: SqliteStore, callers: CallerConnections):
     connection = sqlite3.connect(store.path, isolation_level=None)
     connection.execute("BEGIN")
-    with pytest.raises(UnsafeStore, match="apsw"):
+    with pytest.raises(UnsafeStore, match=r"apsw\.Connection\(path\)"):
         callers.within(connection)
     connection.close()
 

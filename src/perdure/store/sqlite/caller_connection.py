@@ -60,10 +60,10 @@ def _check_library(connection: Any) -> None:
     hold the write lock at once (tried: they do), and one that closes the file drops the other's locks.
     """
     (version,) = connection.execute(STATEMENTS["caller_version"]).fetchone()
-    check_version(version)
     if apsw.using_amalgamation:
         raise UnsafeStore(
             "this connection comes from another copy of SQLite than perdure's in the same process, and the two do not "
             "see each other's locks: connect with `apsw.Connection(path)` instead of `sqlite3.connect(path)`",
             version=version,
         )
+    check_version(version)
