@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from bench import kill, raw_sqlite, scale
+from bench import gateway, kill, raw_sqlite, scale
 
 RESULTS = Path(__file__).parent / "results"
 TARGETS = {
@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round of each part")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=["throughput", "kill", "scale"], help="one part only")
+    parser.add_argument("--only", choices=["throughput", "kill", "scale", "gateway"], help="one part only")
     options = parser.parse_args()
     rounds, tasks, single, peer = (1, 5_000, 500, 500) if options.quick else (options.rounds, 20_000, 2_000, 2_000)
     report = [
@@ -91,9 +91,14 @@ def main() -> None:
     if options.only in (None, "scale"):
         print("width, depth and a million ended tasks ...", flush=True)
         report += ["", "## Width, depth and history", "", *scale.report(quick=options.quick)]
+    if options.only in (None, "gateway"):
+        print("through a gateway ...", flush=True)
+        with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
+            lines = gateway.report(rounds, tasks, single * 4, Path(name), quick=options.quick)
+        report += ["", f"## Through one gateway process, payloads of 50 bytes, {rounds} rounds", "", *lines]
     RESULTS.mkdir(exist_ok=True)
     text = "\n".join(report) + "\n"
-    (RESULTS / "sqlite.md").write_text(text)
+    (RESULTS / ("gateway.md" if options.only == "gateway" else "sqlite.md")).write_text(text)
     print(text)
 
 

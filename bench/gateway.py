@@ -1,0 +1,257 @@
+"""Through one gateway process: a remote worker, single submits of 32 clients, the time to the start, idle workers.
+
+Each beside what it is compared with, in the same run: a worker on the file itself, and a bare Starlette echo.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import socket
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psutil
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+import perdure
+from bench.perdure_app import Bench
+from perdure.client.pool import Place, Pool
+
+CLIENTS = 32
+CONCURRENCY = 100
+IDLE_SECONDS = 15
+WAIT_SECONDS = (6.0, 12.0)
+TARGETS = {
+    # ratio: (numerator, denominator, must, goal)
+    "remote worker / direct worker": ("remote drain", "direct drain", None, 0.6),
+    "single submits / bare echo": ("submits of 32 clients", "echoes of 32 clients", None, 0.6),
+    "submit to start, remote / direct": ("remote start p50 ms", "direct start p50 ms", 2.0, 1.5),
+}
+MUST = {"remote drain": 4_000, "submits of 32 clients": 3_000}
+
+
+async def echo(request: Request) -> Response:
+    """The least that a service does with the same body."""
+    return Response(await request.body(), 202, media_type="application/json")
+
+
+app = Starlette(routes=[Route("/v1/tasks", echo, methods=["POST"])])
+
+
+@contextlib.asynccontextmanager
+async def process(*arguments: str) -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
+    """A server process on a free port, `{port}` in its arguments; yields the port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", *(each.replace("{port}", str(port)) for each in arguments)]
+    quiet = asyncio.subprocess.DEVNULL
+    server = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=quiet, stderr=quiet)
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.close()
+                    break
+                await asyncio.sleep(0.05)
+        yield port, server
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+def gateway_of(store: Path) -> Any:
+    """A gateway process on a store."""
+    environ = ("perdure", "serve", "--role", "gateway", "--store", str(store), "--listen", "127.0.0.1:{port}")
+    return process(*environ)
+
+
+def echo_of() -> Any:
+    """A bare echo."""
+    return process("uvicorn", "bench.gateway:app", "--port", "{port}", "--no-access-log", "--log-level", "error")
+
+
+def _request(method: str, path: str, body: bytes) -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: "
+    return head.encode() + b"%d\r\n\r\n%s" % (len(body), body)
+
+
+async def posts(port: int, size: int, requests: int) -> float:
+    """Single submits a second over kept connections."""
+    data = _request("POST", "/v1/tasks", json.dumps({"kind": "noop", "payload": {"data": "x" * size}}).encode())
+    pool = Pool(Place("127.0.0.1", port, None), CLIENTS)
+
+    async def client(count: int) -> None:
+        for _ in range(count):
+            answer = await pool.ask(data, 30, 60)
+            if answer.status != 202:
+                raise SystemExit(f"{answer.status}: {answer.body[:300]!r}")
+
+    await client(50)
+    start = time.perf_counter()
+    await asyncio.gather(*(client(requests // CLIENTS) for _ in range(CLIENTS)))
+    rate = requests // CLIENTS * CLIENTS / (time.perf_counter() - start)
+    await pool.close()
+    return rate
+
+
+async def drain(store: str, size: int, tasks: int) -> float:
+    """Tasks a second of one worker process, from its start to the last durable settlement."""
+    bench_app = perdure.App(store)
+    ran = 0
+    done = asyncio.Event()
+
+    @bench_app.task("noop")
+    async def noop(data: str) -> None:
+        nonlocal ran
+        ran += 1
+        if ran == tasks:
+            done.set()
+
+    async with bench_app:
+        for _ in range(tasks // 1_000):
+            await bench_app.submit_many([noop.call(data="x" * size) for _ in range(1_000)])
+        worker = bench_app.worker(concurrency=CONCURRENCY, duties=False)
+        start = time.perf_counter()
+        running = asyncio.create_task(worker.run())
+        await done.wait()
+        worker.drain()
+        await running
+        return tasks / (time.perf_counter() - start)
+
+
+async def start_latency(store: str, size: int, tasks: int) -> float:
+    """Milliseconds from submit to the handler's first line, on an idle worker: p50."""
+    bench = Bench.__new__(Bench)
+    bench.app, bench.payload, bench.started = perdure.App(store), "x" * size, []
+
+    @bench.app.task("probe")
+    async def probe(data: str) -> None:
+        bench.started.append(time.perf_counter())
+
+    taken = []
+    async with bench.app, bench.app.worker(concurrency=4, duties=False):
+        await asyncio.sleep(1)
+        for _ in range(tasks):
+            seen = len(bench.started)
+            begin = time.perf_counter()
+            await bench.app.submit(probe, data=bench.payload)
+            while len(bench.started) == seen:
+                await asyncio.sleep(0)
+            taken.append((bench.started[-1] - begin) * 1000)
+            await asyncio.sleep(0.01)
+    return statistics.median(taken)
+
+
+async def idle(port: int, server: asyncio.subprocess.Process, workers: int) -> tuple[float, float]:
+    """Percent of a core, and MB of the gateway, while so many workers wait for work that does not come."""
+    pool = Pool(Place("127.0.0.1", port, None), workers)
+    ids = [str(uuid4()) for _ in range(workers)]
+
+    async def ask(path: str, **body: Any) -> None:
+        answer = await pool.ask(_request("POST", path, json.dumps(body).encode()), 60, 60)
+        if answer.status >= 300:
+            raise SystemExit(f"{answer.status}: {answer.body[:300]!r}")
+
+    async def worker(worker_id: str) -> None:
+        await ask(
+            "/v1/worker/register", id=worker_id, name="idle", kinds=["never"], queues=["default"], capacity=10, pid=1
+        )
+        while True:
+            # More often than a worker does, and not all at once.
+            await ask("/v1/worker/heartbeat", worker_id=worker_id, capacity=10)
+            await ask(
+                "/v1/worker/claim",
+                worker_id=worker_id,
+                count=10,
+                wait=random.uniform(*WAIT_SECONDS),
+                request_id=str(uuid4()),
+            )
+
+    waiting = [asyncio.create_task(worker(each)) for each in ids]
+    await asyncio.sleep(5)
+    seen = psutil.Process(server.pid)
+    before = sum(seen.cpu_times()[:2])
+    await asyncio.sleep(IDLE_SECONDS)
+    used = (sum(seen.cpu_times()[:2]) - before) / IDLE_SECONDS * 100
+    memory = seen.memory_info().rss / 1024 / 1024
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
+    await pool.close()
+    return used, memory
+
+
+async def one_round(folder: Path, size: int, tasks: int, requests: int) -> dict[str, float]:
+    """Every figure once; what is compared runs one after the other."""
+    figures: dict[str, float] = {"direct drain": await apart("drain", str(folder / "direct.db"), size, tasks)}
+    async with gateway_of(folder / "remote.db") as (port, _):
+        figures["remote drain"] = await apart("drain", f"http://127.0.0.1:{port}", size, tasks)
+    figures["direct start p50 ms"] = await apart("start_latency", str(folder / "latency.db"), size, 100)
+    async with gateway_of(folder / "latency_remote.db") as (port, _):
+        figures["remote start p50 ms"] = await apart("start_latency", f"http://127.0.0.1:{port}", size, 100)
+    async with echo_of() as (port, _):
+        figures["echoes of 32 clients"] = await apart("posts", port, size, requests)
+    async with gateway_of(folder / "posts.db") as (port, _):
+        figures["submits of 32 clients"] = await apart("posts", port, size, requests)
+    return figures
+
+
+async def apart(part: str, *arguments: object) -> float:
+    """Run a part in a process of its own."""
+    command = [sys.executable, "-m", "bench.gateway", part, *map(str, arguments)]
+    running = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await running.communicate()
+    if running.returncode:
+        raise SystemExit(f"{part} failed")
+    return float(output.splitlines()[-1])
+
+
+async def idle_workers(folder: Path, numbers: tuple[int, ...]) -> list[str]:
+    """A line for each number of idle workers."""
+    lines = []
+    for workers in numbers:
+        async with gateway_of(folder / f"idle{workers}.db") as (port, server):
+            used, memory = await idle(port, server, workers)
+        lines.append(f"| {workers} idle workers | {used:.1f} % of a core | {memory:.0f} MB |")
+    return lines
+
+
+def report(rounds: int, tasks: int, requests: int, folder: Path, *, quick: bool) -> list[str]:
+    """The lines of the report."""
+    done: list[dict[str, float]] = []
+    for number in range(rounds):
+        each = folder / str(number)
+        each.mkdir()
+        done.append(asyncio.run(one_round(each, 50, tasks, requests)))
+    lines = ["| figure | median | lowest | highest | must |", "|---|---|---|---|---|"]
+    for key in done[0]:
+        values = [each[key] for each in done]
+        must = f"{MUST[key]:,}" if key in MUST else ""
+        lines.append(f"| {key} | {statistics.median(values):,.1f} | {min(values):,.1f} | {max(values):,.1f} | {must} |")
+    lines += ["", "| ratio | median of rounds | must | goal |", "|---|---|---|---|"]
+    for name, (above, below, must_ratio, goal) in TARGETS.items():
+        ratio = statistics.median(each[above] / each[below] for each in done)
+        lines.append(f"| {name} | {ratio:.2f} | {must_ratio or ''} | {goal} |")
+    lines += ["", "| idle | processor | memory |", "|---|---|---|"]
+    return lines + asyncio.run(idle_workers(folder, (50,) if quick else (200, 900)))
+
+
+PARTS: dict[str, Callable[..., Awaitable[float]]] = {"drain": drain, "start_latency": start_latency, "posts": posts}
+
+if __name__ == "__main__":
+    os.environ.setdefault("PERDURE_LOG_LEVEL", "warning")
+    chosen, first, *numbers = sys.argv[1:]
+    place: Any = int(first) if chosen == "posts" else first
+    print(asyncio.run(PARTS[chosen](place, *map(int, numbers))))  # type: ignore[arg-type]
