@@ -1,0 +1,42 @@
+"""The scoreboard: `python -m chaos [--quick] [--seed N] [--rounds N] [NAME OR NUMBER ...]`.
+
+Each case starts real processes and does real harm to them; the table tells case by case what held. The exit code is 1
+when a case failed.
+"""
+
+import argparse
+import secrets
+import sys
+
+from chaos.scoreboard import CASES, HEAD, play
+
+
+def main() -> int:
+    """Play the cases and print the table."""
+    parser = argparse.ArgumentParser(prog="chaos", description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", help="numbers, or parts of names; all when none is said")
+    parser.add_argument("--quick", action="store_true", help="the short form of each case")
+    parser.add_argument("--seed", type=int, help="repeat a run")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each case is played, each with its own seed")
+    said = parser.parse_args()
+    chosen = [each for each in CASES if not said.cases or _is_named(each.number, each.name, said.cases)]
+    if not chosen:
+        parser.error("no such case")
+    print(HEAD, flush=True)
+    failed = False
+    for case in chosen:
+        for _ in range(said.rounds):
+            outcome = play(case, said.seed if said.seed is not None else secrets.randbelow(10**9), said.quick)
+            print(outcome.row(), flush=True)
+            for fact in outcome.wrong:
+                print("      ! " + fact.replace("\n", "\n        "), flush=True)
+            failed = failed or bool(outcome.wrong)
+    return 1 if failed else 0
+
+
+def _is_named(number: str, name: str, said: list[str]) -> bool:
+    return any(each == number or (not each.isdigit() and each.lower() in name.lower()) for each in said)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

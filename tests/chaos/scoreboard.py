@@ -1,0 +1,93 @@
+"""The cases of the scoreboard, and how one is run and told."""
+
+import asyncio
+import tempfile
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from chaos import deaths, disks, latency, pauses, races
+from chaos.arena import Arena, NotRun, held
+
+
+class Case(NamedTuple):
+    """One row of the scoreboard. `number` is empty for what must be shown beside it."""
+
+    number: str
+    name: str
+    run: Callable[[Arena], Awaitable[None]]
+    seconds: int = 120
+    """How long it may take in the long tier, whatever happens."""
+    patient: bool = False
+    """It mostly waits for leases to run out: others may go on beside it."""
+
+
+CASES = (
+    Case("1", "worker killed", deaths.killed_in_the_middle, 240, patient=True),
+    Case("2", "crash points", deaths.every_crash_point, 900),
+    Case("3", "poison", deaths.poison, patient=True),
+    Case("4", "zombie, second attempt", pauses.wakes_during_the_second_attempt, patient=True),
+    Case("5", "zombie, after the end", pauses.wakes_after_the_end, patient=True),
+    Case("6", "GIL held", pauses.gil_held, patient=True),
+    Case("8", "rolling deploy", deaths.rolling_deploy),
+    Case("9", "clock jumps", pauses.wall_clock_jumps, patient=True),
+    Case("17", "power loss", disks.power_loss),
+    Case("19", "disk full", disks.disk_full),
+    Case("20", "fsync fails", disks.fsync_fails),
+    Case("24", "contention", races.contention, 300),
+    Case("27", "fan-in race", races.fan_in, 400),
+    Case("28", "cancel race", races.cancel_race, 400),
+    Case("29", "idempotency race", races.one_key),
+    Case("", "SIGTERM", deaths.told_to_end_in_the_middle),
+    Case("", "renews for ever", pauses.renews_for_ever, patient=True),
+    Case("", "two processes", latency.two_processes, 240),
+)
+
+
+class Outcome(NamedTuple):
+    """What became of a case. `not_run` tells what it lacks."""
+
+    case: Case
+    seed: int
+    seconds: float
+    recovery: float | None
+    figures: dict[str, object]
+    wrong: list[str]
+    not_run: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """pass, FAIL or NOT RUN."""
+        return "NOT RUN" if self.not_run else "FAIL" if self.wrong else "pass"
+
+    def row(self) -> str:
+        """One line of the table."""
+        recovery = "-" if self.recovery is None else f"{self.recovery:.2f} s"
+        told = self.not_run or ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.figures.items())
+        what = f"{self.case.number:>3}  {self.case.name:<24} {self.seed:>10}"
+        return f"{what}  {self.seconds:>7.1f} s  {recovery:>10}  {self.verdict:<8} {told}"
+
+
+HEAD = f"{'#':>3}  {'case':<24} {'seed':>10}  {'took':>9}  {'recovery':>10}  {'verdict':<8} figures"
+
+
+def play(case: Case, seed: int, quick: bool) -> Outcome:
+    """Run one case in a folder that is gone afterwards."""
+    began = time.monotonic()
+
+    async def bounded(folder: Path) -> Arena:
+        async with asyncio.timeout(100 if quick else case.seconds):
+            return await held(folder, seed, quick, case.run)
+
+    with tempfile.TemporaryDirectory(prefix="chaos-") as name:
+        try:
+            arena = asyncio.run(bounded(Path(name)))
+        except NotRun as error:
+            return Outcome(case, seed, time.monotonic() - began, None, {}, [], str(error))
+        except TimeoutError:
+            return Outcome(case, seed, time.monotonic() - began, None, {}, ["it did not end in its time"])
+        except Exception:
+            return Outcome(case, seed, time.monotonic() - began, None, {}, [traceback.format_exc()])
+    return Outcome(case, seed, time.monotonic() - began, arena.recovery, arena.figures, arena.wrong)
