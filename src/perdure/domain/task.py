@@ -64,9 +64,7 @@ class Task(NamedTuple):
     retry: str | None
     """The retry policy as JSON; `None` for the default of `Retry`."""
     options: str | None
-    """JSON of what is rare: labels, metadata, scope, trace, bindings, redact, build, unroutable_after, gate and unique
-    keys.
-    """
+    """JSON of what is rare: labels, metadata, scope, trace, bindings, redact, gate and unique keys."""
 
 
 class Edge(NamedTuple):

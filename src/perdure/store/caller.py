@@ -1,6 +1,4 @@
-"""The protocol of writing inside a transaction of the caller's own: on the caller's thread, through the caller's
-connection.
-"""
+"""The protocol of writing inside a transaction of the caller's own, on its thread and through its connection."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -16,12 +14,13 @@ class CallerTransactions(Protocol):
     """Both raise `Misuse` when the connection is on another database or outside a transaction; nothing is guessed."""
 
     def submit(self, connection: Any, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
-        """Store tasks as `pending`, due now or later; they exist exactly if the caller's transaction commits. A duty
-        queues them.
+        """Store tasks as `pending`, due now or later; they exist exactly if the caller's transaction commits.
+
+        Promotion queues them. Keys and depth as in `Ledger.submit`.
         """
 
     def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
         """Write the receipt of a live attempt; the caller's effects and the result are then one.
 
-        Raises `LeaseLost` when the attempt is not live, is being cancelled, or is past its deadline: roll back then.
+        Raises `LeaseLost` when the attempt is not live, is being cancelled, or is past its deadline. Roll back then.
         """

@@ -45,19 +45,15 @@ class JobSubmitted(NamedTuple):
 
 
 class ClaimRequest(NamedTuple):
-    """What a worker may have now. `leases` are the ids and tokens for the attempts to be made: no more than that are
-    claimed.
-    """
+    """What a worker may have now: at most one task for each of `leases`."""
 
     worker_id: str
     leases: Sequence[tuple[str, str]]
-    """(attempt id, token), chosen by the caller."""
+    """Id and token of each attempt to be made, chosen by the caller."""
 
 
 class Renewed(NamedTuple):
-    """The lease is good for another `lease_us` from the store's now. `cancel_us`: a cancel is requested, that long
-    remains to stop.
-    """
+    """The lease is good for `lease_us` from the store's now. `cancel_us`: a cancel is requested, so long is left."""
 
     lease_us: int
     cancel_us: int | None
@@ -207,9 +203,7 @@ class Doubtful(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """`moved` tasks were moved; the next one is due at `next_us` by the store's clock, if any is known. `more`: call
-    again.
-    """
+    """How many tasks were moved, when the next one is due (store time, if known), and whether there are more now."""
 
     moved: int
     next_us: int | None
@@ -224,124 +218,141 @@ class ParentResult(NamedTuple):
 
 
 class Ledger(Protocol):
-    """The verbs. Sources name the states from which each one moves; everything else is refused or left alone."""
+    """The verbs. Each names the states that it moves tasks from; tasks in other states are refused or left alone."""
 
     # Submission
 
     async def submit(self, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
-        """Store tasks that have no job.
+        """Store tasks without a job: `queued`, at the end of their lane, when due now; else `pending`.
 
-        A task is `queued` when it is due and its queue's line is joined in this transaction, `pending` when it is due
-        later. An idempotency key (organization, principal, key) that is known answers the first task: `replayed` when
-        the request hash is the same, `IdempotencyConflict` when not; two items of one call race like two calls.
-        `Overloaded` when the queue or organization would exceed its depth. A TTL that has passed on arrival is refused
-        with `Invalid`.
+        An idempotency key that (organization, principal) has used within `limits.IDEMPOTENCY_KEY_LIFE_US` answers with
+        the task that it made: `replayed` when the request hash is the same, else `IdempotencyConflict`. Two items of
+        one call are as two calls. The same task id again is a repeated call, and `replayed`.
+
+        Refused are tasks beyond the depth of their queue or organization (`Overloaded`; it counts all that waits), and
+        those whose TTL has passed on arrival (`Invalid`).
         """
 
     async def submit_jobs(self, jobs: Sequence[Job]) -> list[JobSubmitted | PerdureError]:
-        """Store jobs: each with all its tasks and edges, or not at all. Tasks without parents start as in `submit`, the
-        others `pending`.
+        """Store jobs, each with all of its tasks and edges or not at all.
+
+        Tasks without parents start as in `submit`, the others `pending`. Keys and depth as in `submit`.
         """
 
     # Workers
 
     async def register(self, worker: WorkerInfo) -> WorkerOrder:
-        """Store or replace a worker's account of itself; what operators ordered for this id is kept and returned."""
+        """Keep what a worker says of itself, in the place of what it said before; return what operators ordered it."""
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
-        """Note that the worker is there. An unknown worker is told to `REVOKE` itself (and may register again)."""
+        """Note that a worker is there; return what operators ordered it.
+
+        A worker that is not known, or has left, is told to `REVOKE` itself; it may register again.
+        """
 
     async def leave(self, worker_id: str) -> None:
-        """Note that the worker is gone for good. Leases that it still holds run out."""
+        """Note that a worker is gone for good. Leases that it still holds run out."""
 
     async def order(self, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        """Store an operator's order. Raises `NotFound`. A revoked worker's attempts are ended by the duty that ends
-        lost ones.
+        """Keep an operator's order to a worker. Raises `NotFound`.
+
+        From then on a revoked worker's writes are refused; `find_doubtful` names its attempts.
         """
 
     # Attempts
 
     async def claim(self, request: ClaimRequest) -> list[Lease]:
-        """Lease waiting tasks to a worker: `queued` -> `leased`.
+        """Lease waiting tasks to a worker: `queued` -> `leased`, at most one task for each of `request.leases`.
 
-        Eligible is a task whose kind, queue, organization and capabilities the worker has, in a queue and organization
-        that are not paused, within TTL and deadline. Order: priority first (9 before 0), then age (`seq`); what was
-        handed back, lost or revoked goes before what was never leased. No two claims get the same task. The worker's
-        leases never exceed its capacity. A paused, draining, revoked or unknown worker gets nothing. Tasks that are due
-        are promoted first, tasks whose TTL has passed are expired (both bounded), so that no duty is needed for
-        service.
+        Eligible are tasks whose kind, queue, organization and capabilities are the worker's, whose queue and
+        organization are not paused, and whose TTL and deadline have not passed. Higher priority goes first; within a
+        priority, what was handed back, lost or revoked, then the oldest place in line. A worker never holds more than
+        its capacity; one that is paused, draining, revoked or unknown gets nothing. No two claims get the same task.
 
-        The fence becomes the greater of the last fence + 1 and the store's microseconds. The first claim of a
-        generation sets the execution deadline. The same attempt ids again (a repeated call) return the same leases.
+        Before it chooses, it promotes tasks that are due and ends those that are overdue, some of each, so that work
+        is served where no duty runs.
+
+        The fence becomes the greater of the task's last fence + 1 and the store's microseconds. The first claim of a
+        generation sets the execution deadline. Attempt ids that an earlier call has used return the same leases.
         """
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
-        """Extend live leases by their length, never past the deadline's end; `leased` -> `running` when started.
+        """Extend live leases by their own length from now; `leased` -> `running` for those that have started.
 
-        `None`: the attempt is not live (ended, run out, another's, its worker revoked). While `cancelling`, the lease
-        is extended no further than the cancel deadline.
+        No lease goes beyond the execution deadline, nor beyond the cancel deadline while its task is `cancelling`.
+        `None`, and nothing changed: the attempt is not live, its lease or one of these deadlines is over, the token is
+        another, or its worker is revoked.
+
+        How long ago a handler began and was told of a cancel is counted back from now, never to before the lease began
+        or the cancel was requested. What was told first stays.
         """
 
     async def control(self, worker_id: str) -> list[Control]:
-        """The cancels requested for what the worker holds. Reads only."""
+        """The cancels requested for what a worker holds. Reads only."""
 
     async def inputs(self, hold: Hold) -> dict[str, ParentResult]:
-        """How the parents of a live attempt's task ended, by name. Raises `LeaseLost`, and `TooLarge` past
-        `limits.INPUTS_MAX_BYTES`.
+        """How the parents of a live attempt's task ended, by name. Reads only.
+
+        Raises `LeaseLost`, and `TooLarge` when their results have more than `limits.INPUTS_MAX_BYTES` together.
         """
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
-        """Store progress, phase, parts and checkpoints of live attempts; `leased` -> `running`. Refused while
-        `cancelling`.
+        """Store what live attempts tell: progress, phase, part, checkpoint; `leased` -> `running`.
 
-        Parts: sequences are contiguous from 1 within the attempt, nothing follows a final one, the same key and sha256
-        is acknowledged again (`replayed`), the same key with another sha256 is a `Conflict`. A stale attempt gets
-        `LeaseLost`.
+        Progress and checkpoint replace the earlier ones, phases are events. The parts of an attempt have the sequences
+        1, 2, 3 and so on, and nothing follows a final one (`Invalid`). A key that is there with the same checksum is
+        acknowledged (`replayed`), with another one refused (`Conflict`). A named part of an earlier attempt moves to
+        the one that sends it again.
+
+        An attempt that is not live gets `LeaseLost`, one whose task is `cancelling` gets `Conflict`.
         """
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
-        """What the end of each live attempt is decided by; `None` when the attempt is not its task's live one. Reads
-        only.
-        """
+        """What the end of each attempt is decided by; `None` where it is not its task's live one. Reads only."""
 
     async def receipt_known(self, hold: Hold) -> bool:
-        """Whether the attempt has committed a receipt. Reads only."""
+        """Whether an attempt has committed a receipt. Reads only."""
 
     async def settle(self, settlings: Sequence[Settling]) -> list[Settled]:
-        """End attempts. The settlement, its result, the attempt's row, the counters, the job and the direct children
-        are one transaction.
+        """End attempts: `leased`, `running` -> the settlement's state; `cancelling` -> `cancelled`, whatever was sent.
 
-        Guarded by attempt id, guard and source state (`leased`, `running`; `cancelling` accepts only what the table
-        allows: any settle of its holder then ends it `cancelled`, or by its receipt succeeded). Where the guard fails:
-        `replayed` with the recorded state if this attempt ended with the same digest, else `lease_lost` (and a bounded
-        `late_result` event if the holder sent a result). A success with a gap in its parts, or without its final one,
-        is stored as a failure: the engine sees to it before.
+        The end of the task, its result, the attempt's row, the counters, the job and the direct children are one
+        transaction. A receipt of the attempt is its result, also while `cancelling`.
 
-        Children: a child becomes `queued` (or `pending` until due) in this transaction when its trigger is met, once
-        only; it is cancelled (`upstream_failed`, `trigger_unmet`) when it can no longer be met. Deeper levels wait in a
-        durable frontier for `cascade`.
+        Each is guarded by attempt id and `guard`. Where those fail, nothing changes: `replayed`, with the recorded
+        state, if the attempt ended with the same digest before, else `lease_lost`. If its holder sent a result then,
+        one `late_result` event an attempt is kept.
+
+        A child whose trigger is met joins its lane in this transaction, or becomes `pending` until it is due, once
+        only. One whose trigger can no longer be met is `cancelled` (`upstream_failed`, `trigger_unmet`); what hangs on
+        it is left to `cascade`, through a durable frontier.
         """
 
     # Operators and clients
 
     async def cancel(self, cancellations: Sequence[Cancellation]) -> list[Cancelled]:
-        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling` with a time to stop."""
+        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling`, with a time to stop.
+
+        The first request is kept; later ones change nothing.
+        """
 
     async def cancel_job(self, organization: str, job_id: str, actor: str, text: str | None) -> bool:
         """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`.
-        Idempotent.
+
+        The first request is kept.
         """
 
     async def postpone(self, organization: str, task_id: str, run_at_us: int) -> bool:
-        """`queued`, `pending` (by time) -> `pending` until then. False when the task is in no such state."""
+        """Let a task wait until an instant: `queued`, `pending` -> `pending`. False when it is in another state."""
 
     async def redrive(self, redrives: Sequence[Redrive]) -> list[TaskState | PerdureError]:
-        """`failed`, `dead_lettered` -> `queued` (or `pending` while a parent is open), generation + 1, budgets,
-        deadline and TTL fresh.
+        """Run tasks again: `failed`, `dead_lettered` -> `queued`, or `pending` while a parent is open.
 
-        The earlier end stays in the history. Its job runs again, and descendants that were cancelled for it
-        (`upstream_failed`, `trigger_unmet`) are revived to `pending`. `NotFound`, `Conflict` (another state),
-        `Redacted`.
+        The task goes into its next generation, with fresh budgets, deadline and TTL; its fences go on and its history
+        stays. Its job runs again, and descendants that were cancelled for it (`upstream_failed`, `trigger_unmet`) are
+        revived: `cancelled` -> `pending`.
+
+        `NotFound`, `Conflict` (another state), `Redacted` (the payload is gone and no new one is given).
         """
 
     async def discard(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
@@ -351,50 +362,57 @@ class Ledger(Protocol):
         """Remove dead letters for good. False where it is none, or its job is still open."""
 
     async def purge_queue(self, organization: str, queue: str, actor: str, limit: int) -> Swept:
-        """Cancel what waits in a queue (`pending`, `queued`, `retrying`; reason `purged`), oldest first, at most
-        `limit`.
-        """
+        """Cancel what waits in a queue, oldest first: `pending`, `queued`, `retrying` -> `cancelled` (`purged`)."""
 
-    # Duties: bounded, any number of runners, each repeats its condition in its write
+    # Duties: at most `limit` tasks a call, any number of runners, each condition repeated in the write
 
     async def promote(self, limit: int) -> Swept:
-        """`pending`, `retrying` -> `queued` for what is due and waits for nothing."""
+        """Let tasks join their lanes that are due and wait for nothing else: `pending`, `retrying` -> `queued`."""
 
     async def expire(self, limit: int) -> Swept:
-        """Waiting tasks past their TTL -> `expired`; past their execution deadline -> `failed` or `dead_lettered`
-        (`deadline`).
+        """End waiting tasks that are overdue.
+
+        Past their TTL -> `expired`; past their execution deadline -> `failed`, or `dead_lettered` where their queue keeps
+        dead letters (`deadline`).
         """
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
-        """Attempts whose lease, deadline, timeout or cancel deadline is over, or whose worker is revoked. Reads only;
-        `settle` ends them.
+        """Attempts that a duty may have to end, each with the guard to settle it by. Reads only.
+
+        Lease, execution deadline, timeout or cancel deadline are over, or the worker is revoked. None by their lease
+        while losses are suspended.
         """
 
     async def suspend_losses(self, until_us: int) -> None:
-        """Declare nothing lost before `until_us` (store time), for any process. An earlier suspension is never
-        shortened.
+        """Declare nothing lost before an instant of the store's time, whoever asks.
+
+        It reaches no further than `limits.LEASE_MAX_US` from now. An earlier suspension is not shortened, unless it
+        lies further ahead than that: then it was made on another scale of time.
         """
 
     async def losses_suspended_until(self) -> int:
-        """The instant (store time) until which no lease is declared lost; 0 when there is none."""
+        """The instant until which nothing is declared lost; 0 when there is none on this scale of time."""
 
     async def cascade(self, limit: int, grace_us: int = limits.CANCEL_GRACE_DEFAULT_US) -> Swept:
-        """Go on from the frontier: settle children of ended tasks, cancel open tasks of stopping jobs. Holders of the
-        latter have `grace_us` to stop.
+        """Go on from the frontier: settle children of ended tasks, and cancel open tasks of jobs that shall stop.
+
+        Holders of the latter have `grace_us` to stop.
         """
 
     async def fail_unroutable(self, after_us: int, active_us: int, limit: int) -> Swept:
-        """`queued` -> `failed` or `dead_lettered` (`unroutable`) where for `after_us` some worker seen within
-        `active_us` served the queue and organization and none of them had the kind.
+        """End what nobody can run: `queued` -> `failed` or `dead_lettered` (`unroutable`).
+
+        That is so where for `after_us` some worker seen within `active_us` served the queue and organization, and none
+        of them had the kind.
         """
 
     async def retain(self, retention: Retention, limit: int) -> Swept:
-        """Remove what has been kept for as long as `retention` says, counted from its end; at most `limit` tasks.
+        """Remove what has been kept for as long as `retention` says, counted from its end.
 
         A task without a job goes with its attempts, result, parts and events. The document of its kind may say
-        otherwise of its own tasks: `retention` (seconds, or seconds by end state) and `result_retention` (seconds after
-        which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an open task,
-        a task of an open job, or a result that an open task still needs.
+        otherwise of its own tasks: `retention` (seconds, or seconds by end state) and `result_retention` (seconds
+        after which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an
+        open task, a task of an open job, or a result that an open task still needs.
 
         Idempotency keys whose life is over go too, and workers that hold nothing and were not seen for
         `retention.keep_us`.

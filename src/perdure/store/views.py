@@ -226,9 +226,7 @@ class TaskFilter(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Rows, newest first, and the cursor for the next page. A page may be short, even empty, and still have a next
-    one.
-    """
+    """Rows, newest first, and the cursor for the next page. A page may be short, even empty, and have a next one."""
 
     rows: list[Any]
     cursor: str | None

@@ -1,5 +1,6 @@
-"""The protocol of hints: how those who wait learn that something may have changed. Losing all of them costs latency
-only.
+"""The protocol of hints: how those who wait learn that something may have changed.
+
+Losing all of them costs latency only: whoever waits also looks by itself, now and then.
 """
 
 from enum import Flag, auto
