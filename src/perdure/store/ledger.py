@@ -372,8 +372,8 @@ class Ledger(Protocol):
     async def expire(self, limit: int) -> Swept:
         """End waiting tasks that are overdue.
 
-        Past their TTL -> `expired`; past their execution deadline -> `failed`, or `dead_lettered` where their queue keeps
-        dead letters (`deadline`).
+        Past their TTL -> `expired`; past their execution deadline -> `failed`, or `dead_lettered` where their queue
+        keeps dead letters (`deadline`).
         """
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
