@@ -134,9 +134,7 @@ class WorkerHandlers:
     async def settle_work(self, request: Request) -> Answer:
         """End attempts."""
         body: wire.SettleMany = request.body
-        return await self._settle(
-            [(hold_of(each.hold, request.by), outcome_of(each)) for each in body.settlements]
-        )
+        return await self._settle([(hold_of(each.hold, request.by), outcome_of(each)) for each in body.settlements])
 
     async def settle_one(self, request: Request) -> Answer:
         """End one attempt. Raises `LeaseLost`."""
