@@ -9,6 +9,7 @@ import msgspec
 
 from perdure import wire
 from perdure.ambient import Ids
+from perdure.client.gathering import Gathering
 from perdure.client.hints import RemoteHints
 from perdure.client.kinds import kind_of
 from perdure.client.problems import error_of
@@ -64,6 +65,7 @@ class RemoteOperations:
         self._ids = ids
         self._watch = Watch(transport)
         self._worker = WorkerCalls(transport, ids)
+        self._gathering = Gathering(self._submit)
         self.views: Views = RemoteViews(transport, self._watch)
 
     # Submitting
@@ -78,7 +80,7 @@ class RemoteOperations:
         items: list[bytes | Refused] = [self._item(request) for request in requests]
         stored: list[Submitted | PerdureError] = []
         for batch in batches(item for item in items if isinstance(item, bytes)):
-            stored += await self._submit(batch)
+            stored += await self._gathering(batch)
         rest = iter(stored)
         return [item if isinstance(item, Refused) else next(rest) for item in items]
 
@@ -273,6 +275,7 @@ class RemoteOperations:
 
     async def close(self) -> None:
         """Tell those who wait that nothing more comes, and let go of the connections."""
+        await self._gathering.close()
         await self._watch.close()
         await self._transport.close()
 

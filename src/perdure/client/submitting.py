@@ -16,6 +16,7 @@ from perdure.errors import Invalid, Refused
 
 REQUEST_MAX_BYTES = 4 * 1024 * 1024
 """How much is sent in one request; more goes in several."""
+REQUEST_MAX_ITEMS = 1_000
 KEY_PREFIX = "once-"
 """Keys that the client makes, so that a submit whose answer was lost can be sent again."""
 
@@ -57,7 +58,7 @@ def batches(items: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for item in items:
-        if batch and (size + len(item) > REQUEST_MAX_BYTES or len(batch) >= limits.SUBMIT_MAX_TASKS):
+        if batch and (size + len(item) > REQUEST_MAX_BYTES or len(batch) >= REQUEST_MAX_ITEMS):
             yield batch
             batch, size = [], 0
         batch.append(item)
