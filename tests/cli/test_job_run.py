@@ -240,3 +240,30 @@ def test_an_interrupted_run_leaves_no_process_behind(job: dict[str, Any], tmp_pa
     assert errors.splitlines()[-1] == "interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("priority: 99", "between 0 and 9"),
+        ("metadata: {a: " + "x" * 9_000 + "}", "8,192"),
+        ("payload: [" + "y" * 300_000 + "]", "262,144"),
+        ("queue: 'no good'", "queue"),
+        ("retry: {max_attempts: 0}", "max_attempts"),
+    ],
+    ids=["priority", "metadata", "payload", "queue", "retry"],
+)
+@pytest.mark.parametrize("command", ["submit", "run"])
+def test_what_is_refused_of_a_file_is_told_with_its_place_and_nothing_is_stored(
+    perdure: Perdure, store: Path, tmp_path: Path, command: str, line: str, says: str
+) -> None:
+    rest = "" if line.startswith("payload") else "    payload: {seconds: 0}\n"
+    text = f"name: bad\ntasks:\n  - name: good\n    {line}\n    kind: perdure.sleep\n{rest}"
+    (tmp_path / "bad.yaml").write_text(text)
+    answer = perdure("job", command, "bad.yaml", "--store", str(store))
+    assert answer.code == 2
+    last = answer.err.splitlines()[-1]
+    assert last.startswith("perdure: bad.yaml:4:")
+    assert says in last
+    if store.exists():
+        assert perdure("job", "list", "--json").json["jobs"] == []

@@ -59,6 +59,7 @@ def submit(
     """Submit a job for the workers of the store and leave."""
     from perdure.cli.output import write_json, write_note
     from perdure.cli.session import on_store
+    from perdure.errors import Refused
     from perdure.jobfile import read_job_file
 
     job = read_job_file(file, time_scale)
@@ -66,7 +67,10 @@ def submit(
         job.request.idempotency_key = idempotency_key
 
     async def send(session: "Session") -> "JobSubmitted":
-        return await session.operations.submit_job(job.request, session.principal)
+        try:
+            return await session.operations.submit_job(job.request, session.principal)
+        except Refused as refusal:
+            raise job.placed(refusal) from None
 
     submitted = on_store(store, send, create=True)
     for note in job.notes:

@@ -21,7 +21,7 @@ from perdure.cli.working import the_app
 from perdure.domain.policy import DEFAULT_QUEUE
 from perdure.domain.states import BAD_ENDS, JOB_ENDED, JobState
 from perdure.engine.requests import Principal
-from perdure.errors import Invalid, WaitTimedOut
+from perdure.errors import Invalid, Refused, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
 from perdure.worker.worker_settings import CONCURRENCY_LIMIT
 
@@ -126,13 +126,20 @@ async def _run(plan: Plan, job_file: JobFile, store: str, shares: list[int]) -> 
         # Before the job is submitted, so that the defaults of its kinds hold for it.
         await system.engine.declare(app.registry.definitions(), opened.principal)
         async with _workers(plan, job_file, app, opened, shares):
-            submitted = await opened.operations.submit_job(job_file.request, opened.principal)
-            job = await _ended(opened, submitted.id, job_file.request.name)
+            job = await _ended(opened, await _submit(opened, job_file), job_file.request.name)
             tasks = await opened.views.job_tasks(opened.organization, job.id)
             failures = await _failures(opened, tasks)
     finally:
         await app.close()
     return Run(report(job, tasks, plan.concurrency, job_file.seconds), failures)
+
+
+async def _submit(opened: Session, job_file: JobFile) -> str:
+    """The id of the job. Raises a `Refused` that points into its file."""
+    try:
+        return (await opened.operations.submit_job(job_file.request, opened.principal)).id
+    except Refused as refusal:
+        raise job_file.placed(refusal) from None
 
 
 def _check_kinds(app: "App", job_file: JobFile) -> None:

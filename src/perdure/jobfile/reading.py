@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from perdure.builtin import SLEEP_KIND
 from perdure.engine.requests import JobRequest
+from perdure.errors import Refused
 from perdure.jobfile import dag, own_format, wfformat
-from perdure.jobfile.document import DOCUMENT_MAX_BYTES, Document, malformed, place_of_offset
+from perdure.jobfile.document import DOCUMENT_MAX_BYTES, Document, Path, located, malformed, place_of_offset
 from perdure.jobfile.json_text import parse_json
 from perdure.jobfile.yaml_text import parse_yaml
 
@@ -24,6 +25,28 @@ class JobFile:
     """What was assumed where the file did not say, a line each."""
     seconds: dict[str, float] | None = None
     """How long each task is known to take, by name; `None` where the file does not say for all of them."""
+
+    document: Document | None = None
+    """What was read, where its parts can be pointed at as the request names them."""
+
+    def placed(self, refusal: Refused) -> Refused:
+        """The same refusal with the place in the file that it is about, where it is about one."""
+        field = refusal.fields.get("field")
+        if self.document is None or not isinstance(field, str):
+            return refusal
+        place = self.document.place(self._path(field, refusal.fields.get("task")))
+        fields = {**refusal.fields, "file": self.document.name}
+        if place is not None:
+            fields |= {"line": place.line, "column": place.column}
+        return type(refusal)(f"{located(self.document.name, place)}: {refusal.message}", **fields)
+
+    def _path(self, field: str, task: object) -> Path:
+        if isinstance(task, str):
+            for index, each in enumerate(self.request.tasks):
+                if each.name == task:
+                    rest = field.removeprefix(f"tasks.{task}").removeprefix(".")
+                    return ("tasks", index, *rest.split("."))
+        return tuple(field.split("."))
 
     def parents(self) -> dict[str, list[str]]:
         """The names that each task depends on, by its name."""
@@ -57,7 +80,7 @@ def read_job(name: str, content: bytes, time_scale: float = 1.0) -> JobFile:
         request, seconds, notes = wfformat.decode(document, time_scale)
         return JobFile(request, "wfformat", notes, seconds)
     request = own_format.decode(document)
-    return JobFile(request, "perdure", (), scaled_sleeps(request, time_scale))
+    return JobFile(request, "perdure", (), scaled_sleeps(request, time_scale), document)
 
 
 def scaled_sleeps(request: JobRequest, time_scale: float) -> dict[str, float] | None:
