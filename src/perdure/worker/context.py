@@ -14,7 +14,7 @@ import msgspec
 
 from perdure.ambient import Clock
 from perdure.domain.attempt import PHASES, Part, Progress
-from perdure.domain.limits import CHECKPOINT_MAX_BYTES, PART_MAX_BYTES, SECOND_US
+from perdure.domain.limits import CHECKPOINT_MAX_BYTES, PART_MAX_BYTES, SECOND_US, SUMMARY_MAX_BYTES
 from perdure.domain.outcome import Succeeded
 from perdure.domain.task import Body
 from perdure.errors import Invalid, Misuse, TooLarge
@@ -205,6 +205,12 @@ class _AttemptKnowledge:
             raise Invalid(f"a phase is one of {', '.join(PHASES)}, not {name!r}", field="phase")
         self._reporter.note_phase(self._held, name)
 
+    def summarize(self, text: str) -> None:
+        """Say in at most 1 KiB what came of it: the task keeps the last such text beside the result, for people."""
+        if not isinstance(text, str) or len(text.encode("utf-8", "replace")) > SUMMARY_MAX_BYTES:
+            raise Invalid(f"a summary is a text of at most {SUMMARY_MAX_BYTES} bytes", field="summary")
+        self._held.summary = text
+
     def settle_within(self, connection: Any, value: Any = None, summary: str | None = None) -> None:
         """Make `value` the result inside the open transaction of `connection`, a connection to the store's own
         database: it counts exactly if that transaction commits. Commit, then return.
@@ -220,8 +226,9 @@ class _AttemptKnowledge:
             body = encode_result(value)
         except BadResult as error:
             raise Invalid(str(error), field="value") from error
-        settle(connection, self._held.hold, msgspec.Raw(body.data), summary)
-        self.settled = Succeeded(body, summary)
+        said = summary or self._held.summary
+        settle(connection, self._held.hold, msgspec.Raw(body.data), said)
+        self.settled = Succeeded(body, said)
 
 
 class Context(_AttemptKnowledge):

@@ -74,6 +74,7 @@ class HeldAttempt:
         "sent_us",
         "started_us",
         "stop_reason",
+        "summary",
         "told_delivered",
         "told_started",
         "until_us",
@@ -112,6 +113,8 @@ class HeldAttempt:
         """How the handler is told to stop, while it runs."""
         self.progress: Progress | None = None
         self.phases: list[str] | None = None
+        self.summary: str | None = None
+        """What its handler said that came of it."""
         self.report_due = False
         self.parts_sent = 0
         self._flag: threading.Event | None = None

@@ -32,9 +32,9 @@ def outcome_of_value(held: HeldAttempt, value: Any) -> Outcome | None:
     if held.stop_reason is not None and _stopped_short(held, value):
         return outcome_of_stop(held)
     if isinstance(value, Verdict):
-        return _outcome_of_verdict(value)
+        return _outcome_of_verdict(value, held)
     try:
-        return Succeeded(encode_result(value))
+        return Succeeded(encode_result(value), held.summary)
     except BadResult as error:
         return bad_result(error)
 
@@ -50,7 +50,7 @@ def outcome_of_error(held: HeldAttempt, error: BaseException) -> Outcome | None:
     if held.stop_reason is not None and (held.stop_reason in FINAL_STOPS or not isinstance(error, Verdict)):
         return outcome_of_stop(held)
     if isinstance(error, Verdict):
-        return _outcome_of_verdict(error)
+        return _outcome_of_verdict(error, held)
     if isinstance(error, LeaseLost) and held.warned:
         return None
     if isinstance(error, asyncio.CancelledError):
@@ -88,7 +88,7 @@ def bad_result(error: BadResult) -> Failed:
     return Failed(failure("BadResult", str(error)), permanent=True, reason="bad_result")
 
 
-def _outcome_of_verdict(verdict: Verdict) -> Outcome:
+def _outcome_of_verdict(verdict: Verdict, held: HeldAttempt) -> Outcome:
     match verdict:
         case Snooze():
             return Snoozed(verdict.delay_us)
@@ -100,7 +100,7 @@ def _outcome_of_verdict(verdict: Verdict) -> Outcome:
             return Failed(_failure_of_verdict(verdict, verdict.message), permanent=verdict.permanent)
         case Partly():
             try:
-                return SucceededPartly(encode_result(verdict.value), verdict.summary)
+                return SucceededPartly(encode_result(verdict.value), verdict.summary or held.summary)
             except BadResult as error:
                 return bad_result(error)
         case _:
