@@ -53,7 +53,7 @@ class ClaimRequest(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """The lease is good for `lease_us` from the store's now. `cancel_us`: a cancel is requested, so long is left."""
+    """The lease is good for `lease_us` from now. `cancel_us`: a cancel is requested, and so long is left to stop."""
 
     lease_us: int
     cancel_us: int | None
@@ -234,10 +234,7 @@ class Ledger(Protocol):
         """
 
     async def submit_jobs(self, jobs: Sequence[Job]) -> list[JobSubmitted | PerdureError]:
-        """Store jobs, each with all of its tasks and edges or not at all.
-
-        Tasks without parents start as in `submit`, the others `pending`. Keys and depth as in `submit`.
-        """
+        """Store jobs, each whole or not at all; as `submit`, but tasks with parents are `pending`."""
 
     # Workers
 
@@ -245,19 +242,13 @@ class Ledger(Protocol):
         """Keep what a worker says of itself, in the place of what it said before; return what operators ordered it."""
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
-        """Note that a worker is there; return what operators ordered it.
-
-        A worker that is not known, or has left, is told to `REVOKE` itself; it may register again.
-        """
+        """Note that a worker is there; return its order. One that is unknown or has left is told to `REVOKE` itself."""
 
     async def leave(self, worker_id: str) -> None:
         """Note that a worker is gone for good. Leases that it still holds run out."""
 
     async def order(self, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        """Keep an operator's order to a worker. Raises `NotFound`.
-
-        From then on a revoked worker's writes are refused; `find_doubtful` names its attempts.
-        """
+        """Keep an operator's order. From then on a revoked worker's writes are refused. Raises `NotFound`."""
 
     # Attempts
 
@@ -291,10 +282,7 @@ class Ledger(Protocol):
         """The cancels requested for what a worker holds. Reads only."""
 
     async def inputs(self, hold: Hold) -> dict[str, ParentResult]:
-        """How the parents of a live attempt's task ended, by name. Reads only.
-
-        Raises `LeaseLost`, and `TooLarge` when their results have more than `limits.INPUTS_MAX_BYTES` together.
-        """
+        """How the parents of an attempt's task ended. `LeaseLost`; `TooLarge` past `limits.INPUTS_MAX_BYTES` in all."""
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
         """Store what live attempts tell: progress, phase, part, checkpoint; `leased` -> `running`.
@@ -331,16 +319,10 @@ class Ledger(Protocol):
     # Operators and clients
 
     async def cancel(self, cancellations: Sequence[Cancellation]) -> list[Cancelled]:
-        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling`, with a time to stop.
-
-        The first request is kept; later ones change nothing.
-        """
+        """`pending`, `queued`, `retrying` -> `cancelled`; `leased`, `running` -> `cancelling`. The first is kept."""
 
     async def cancel_job(self, organization: str, job_id: str, actor: str, text: str | None) -> bool:
-        """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`.
-
-        The first request is kept.
-        """
+        """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`."""
 
     async def postpone(self, organization: str, task_id: str, run_at_us: int) -> bool:
         """Let a task wait until an instant: `queued`, `pending` -> `pending`. False when it is in another state."""
@@ -370,11 +352,7 @@ class Ledger(Protocol):
         """Let tasks join their lanes that are due and wait for nothing else: `pending`, `retrying` -> `queued`."""
 
     async def expire(self, limit: int) -> Swept:
-        """End waiting tasks that are overdue.
-
-        Past their TTL -> `expired`; past their execution deadline -> `failed`, or `dead_lettered` where their queue
-        keeps dead letters (`deadline`).
-        """
+        """Waiting tasks past their TTL -> `expired`; past their deadline -> `failed`, `dead_lettered` (`deadline`)."""
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
         """Attempts that a duty may have to end, each with the guard to settle it by. Reads only.
@@ -415,7 +393,7 @@ class Ledger(Protocol):
         open task, a task of an open job, or a result that an open task still needs.
 
         Idempotency keys whose life is over go too, and workers that hold nothing and were not seen for
-        `retention.keep_us`.
+        `retention.keep_us`, nor for `limits.WORKER_ACTIVE_MAX_US`.
         """
 
     async def now_us(self) -> int:
