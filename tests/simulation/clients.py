@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from perdure.domain.attempt import Hold
 from perdure.engine.engine import Engine
 from perdure.engine.requests import Principal, TaskRequest
 from perdure.errors import PerdureError, Unavailable
@@ -41,7 +42,8 @@ class Client:
             + [self._submit_job] * 4
             + [self._cancel] * 3
             + [self._redrive] * 3
-            + [self._submit_within, self._cancel_job, self._queue, self._purge, self._postpone, self._order, self._look]
+            + [self._submit_within, self._cancel_job, self._queue, self._postpone, self._order, self._look]
+            + [self._purge] * 2
         )
         while loop.time() < until:
             await asyncio.sleep(self._chance.expovariate(1 / 4.0))
@@ -90,7 +92,9 @@ class Client:
         self._world.log_of_clients.acknowledged_job(submitted.id, list(submitted.task_ids.values()), key)
 
     async def _submit_within(self) -> None:
-        await self._engine.submit([TaskRequest(kind="act", payload=workload.script(self._chance, 0.6))], CLIENT)
+        await self._engine.submit(
+            [TaskRequest(kind="act", payload=workload.script(self._chance, 0.6), timeout=9.0)], CLIENT
+        )
         connection = apsw.Connection(str(self._world.path))
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -129,7 +133,7 @@ class Client:
         name = self._chance.choice(("default", "aside", "plain"))
         await self._engine.pause_queue(name, CLIENT)
         await asyncio.sleep(self._chance.uniform(1.0, 20.0))
-        if self._chance.random() < 0.2:
+        if self._chance.random() < 0.4:
             await self._engine.purge_queue(name, CLIENT)
         await self._told(self._world.asking(self._engine.resume_queue, name, CLIENT), 20)
 
@@ -164,6 +168,8 @@ class Client:
 
     async def _look(self) -> None:
         if ids := self._some(self._world.log_of_clients.ids):
+            ledger = self._world.ledger_of(self._process)
+            await ledger.receipt_known(Hold("default", ids[0], self._world.witness.attempt_of(ids[0]), ""))
             await self._engine.wait_ended("default", ids[:1], 2.0)
 
 

@@ -56,6 +56,7 @@ async def _run(seed: int, folder: Path) -> Verdict:
     problems: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(_told(context)))
     await world.open_behind()
+    await world.resume_queues()
     slots = _slots(world)
     try:
         return await _live(world, problems)
@@ -67,7 +68,9 @@ async def _live(world: World, problems: list[str]) -> Verdict:
     await _trouble(world)
     _heal(world)
     healed = await _until_ended(world)
+    # Repeats that are still on their way may begin something anew: a redrive.
     await asyncio.sleep(LATE_SECONDS)
+    await _until_ended(world)
     assert world.behind is not None
     found = [*world.witness.violations, *problems, *await wrong_at_the_end(world, world.behind.views)]
     world.coverage.facts["seeds"] += 1
@@ -103,9 +106,10 @@ def _slots(world: World) -> list["asyncio.Task[None]"]:
     world.until = until
     slots = [loop.create_task(_keep("worker", world.worker, world)) for _ in range(chance.choice((2, 2, 3)))]
     slots.append(loop.create_task(_keep("duties", world.duties, world)))
-    for _ in range(chance.choice((1, 2))):
-        slots.append(loop.create_task(_keep("client", lambda process: world.client(process, until), world)))
-    return slots
+    clients = [
+        _keep("client", lambda process: world.client(process, until), world) for _ in range(chance.choice((1, 2)))
+    ]
+    return slots + [loop.create_task(each) for each in clients]
 
 
 async def _keep(role: str, main: Callable[[Process], Any], world: World) -> None:

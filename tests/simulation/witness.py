@@ -84,8 +84,13 @@ class Witness:
         """Whether such a claim was ever committed."""
         return (attempt_id, task_id) in self._attempts
 
+    def attempt_of(self, task_id: str) -> str:
+        """The id of a task's live attempt; empty without one."""
+        known = self.tasks.get(task_id)
+        return known.attempt.id if known is not None and known.attempt is not None else ""
+
     def committed(self, verb: str, arguments: Sequence[Any], answer: Any, now_us: int) -> bool:
-        """A call has committed, or was refused: look at what it moved, then at what it answers. Whether it moved any."""
+        """A call has committed, or was refused: look at what it moved and what it answers. Whether it moved any."""
         self._now_us = now_us
         settlings = {each.hold.task_id: each for each in arguments[0]} if verb == "settle" else {}
         if verb == "order" and not isinstance(answer, BaseException):

@@ -177,9 +177,19 @@ def _fields(chance: random.Random, good: float) -> dict[str, Any]:
     ):
         if chance.random() < share:
             fields[field] = chance.choice(values)
-    if "delay" in fields and fields.get("ttl", 100.0) <= fields["delay"]:
+    if chance.random() < 0.18:
+        fields.update(_narrow(chance))
+    if fields.get("delay") and fields.get("ttl", 100.0) <= fields["delay"]:
         fields["ttl"] = fields["delay"] + 1.0
     return fields
+
+
+def _narrow(chance: random.Random) -> dict[str, Any]:
+    """A task that waits for a second attempt while its time runs out."""
+    end = chance.choice(("snooze", "retry after"))
+    limit = chance.choice(("ttl", "execution_limit")) if end == "retry after" else "execution_limit"
+    seconds = chance.uniform(4.2, 5.0) if end == "retry after" else chance.uniform(3.2, 4.0)
+    return {"payload": {"steps": [], "ends": [end, "ok"]}, limit: seconds, "delay": None, "timeout": 3.0}
 
 
 def job(chance: random.Random, key: str | None) -> JobRequest:

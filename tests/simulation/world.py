@@ -24,7 +24,7 @@ from perdure.worker.loop import Worker
 from perdure.worker.worker_settings import WorkerSettings
 from simulation import workload
 from simulation.clients import Client, ClientLog
-from simulation.clocks import SECOND_US, Machine, ProcessClock
+from simulation.clocks import Machine, ProcessClock
 from simulation.coverage import Coverage
 from simulation.faults import READS, Carried, FaultPlan, Network
 from simulation.observer import Observer
@@ -142,10 +142,11 @@ class World:
         await self.open_behind()
 
     async def resume_queues(self) -> None:
-        """Let every queue be claimed, as an operator would."""
+        """Let every queue be claimed, as an operator would; `plain` keeps no dead letters."""
         assert self.behind is not None
         for name in ("default", "aside", "plain"):
-            await self.behind.definitions.put("default", "queue", name, "{}", "operator")
+            document = '{"dead_letters": false}' if name == "plain" else "{}"
+            await self.behind.definitions.put("default", "queue", name, document, "operator")
 
     async def close(self) -> None:
         """Let go of the database."""
