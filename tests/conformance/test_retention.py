@@ -147,12 +147,19 @@ async def test_workers_not_seen_for_long_go_unless_they_hold_something(world: Wo
     await world.worker("busy")
     await world.submit(lease=3600)
     await world.claim(1, "busy")
-    world.advance(KEEP + 1)
+    world.advance(HOUR + 1)
     await world.ledger.heartbeat("w", 10)
     await retain(world)
     kept = {each.id for each in await world.views.workers(ORGANIZATION, None)}
     assert "idle" not in kept
     assert "w" in kept
+
+
+async def test_a_worker_between_two_heartbeats_stays_however_short_retention_is(world: World) -> None:
+    world.advance(60)
+    await world.ledger.retain(Retention(0), 100)
+    await world.submit()
+    assert await world.claim_one()
 
 
 async def test_what_stays_still_counts_right(world: World) -> None:
