@@ -9,6 +9,7 @@ from conformance.making import (
 )
 from perdure.domain.states import JobState, TaskState
 from perdure.domain.task import Body
+from perdure.store.ledger import Redrive
 
 S = TaskState
 
@@ -141,3 +142,17 @@ async def test_a_child_is_not_revived_without_a_parent_that_was_purged(world: Wo
     await world.run(family, "b")
     await world.cascade()
     assert await world.claim(5) == []
+
+
+async def test_what_is_revived_names_who_redrove_it_though_others_redrive_in_the_same_call(world: World) -> None:
+    families = [await world.submit_job({"a": [], "b": ["a"]}) for _ in range(2)]
+    for family in families:
+        await world.run(family, "a", settlement=FAILED)
+    await world.ledger.redrive(
+        [
+            Redrive(ORGANIZATION, family["a"], actor, None)
+            for family, actor in zip(families, ("bob", "carol"), strict=True)
+        ]
+    )
+    events = [await world.views.events(ORGANIZATION, family["b"]) for family in families]
+    assert [[each.actor for each in some if each.type == "revived"] for some in events] == [["bob"], ["carol"]]

@@ -58,7 +58,7 @@ def _conflict(each: Redrive, state: str) -> Conflict:
 
 def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) -> None:
     redriven = sorted(chosen)
-    fallen = tx.document("redrive_descendants", batch=batch(redriven))
+    fallen = tx.document("redrive_descendants", batch=batch([(n, chosen[n][0].actor) for n in redriven]))
     moves = [(row[3], str(row[1]), PENDING, 1) for _, row in chosen.values()]
     again = redriven + [row[0] for row in fallen]
     moves += [(row[1], row[2], PENDING, 1) for row in fallen]
@@ -90,8 +90,7 @@ def _remember(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]], fal
     for n, (each, row) in chosen.items():
         data = batch({"edited": each.payload is not None, "from": row[1]})
         rows.append((each.organization, n, row[4], row[5] + 1, "redriven", each.actor, row[6], data))
-    actor = next(iter(chosen.values()))[0].actor
-    for n, _lane, _state, organization, generation, initiator in fallen:
+    for n, _lane, _state, organization, generation, initiator, actor in fallen:
         rows.append((organization, n, None, generation + 1, "revived", actor, initiator, None))
     tx.run("event_insert", batch=batch(rows))
 
