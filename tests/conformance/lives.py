@@ -391,7 +391,7 @@ class Life:
                     self._order(worker, WorkerOrder.WORK)
 
     def _order(self, worker: str, order: WorkerOrder) -> None:
-        self.do(self.world.ledger.order(worker, order, "bob"))
+        self.do(self.world.ledger.order(ORGANIZATION, worker, order, "bob"))
         self.model.orders[worker] = order
 
     def _policy(self, paused: bool, dead_letters: bool) -> None:

@@ -247,7 +247,7 @@ async def make_ready(world: World, event: Event, state: TaskState | None) -> Non
     elif event in (Event.LOSE, Event.CANCEL_DEADLINE):
         world.advance(60)
     elif event is Event.REVOKE:
-        await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+        await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
 
 
 TTL = 50

@@ -238,7 +238,7 @@ async def test_a_loss_and_a_revoke_clear_the_ttl(world: World) -> None:
     assert (await world.look(lease.hold.task_id)).expires_us is None
     await world.claim_one()
     revoked = await world.lease(ttl=55)
-    await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
     await world.sweep()
     assert (await world.look(revoked.hold.task_id)).expires_us is None
 

@@ -206,7 +206,7 @@ async def test_a_receipt_wins_however_the_attempt_is_ended(
     if cancelled or how == "cancel deadline":
         await world.cancel(lease.hold.task_id, grace_us=us(20) if how == "cancel deadline" else us(200))
     if how == "revoke":
-        await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+        await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
     else:
         world.advance({"lease": 60, "deadline": 50, "cancel deadline": 20, "timeout": 35}[how])
     answers = await world.sweep()
@@ -264,7 +264,7 @@ async def ended(world: World, lease: Lease) -> None:
 
 
 async def worker_revoked(world: World, lease: Lease) -> None:
-    await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
 
 
 async def past_the_deadline(world: World, lease: Lease) -> None:

@@ -182,7 +182,7 @@ async def test_a_cancel_is_not_forgotten_by_a_worker_that_is_revoked(world: Worl
     from perdure.store.ledger import WorkerOrder
 
     lease = await world.lease()
-    await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
     (found,) = await world.ledger.find_doubtful(10)
     await world.cancel(lease.hold.task_id)
     await world.ledger.settle([doubt_settled(found, FIXED, True)])

@@ -127,16 +127,16 @@ async def test_pausing_one_queue_leaves_the_others_alone(world: World) -> None:
 @pytest.mark.parametrize("order", [WorkerOrder.PAUSE, WorkerOrder.DRAIN, WorkerOrder.REVOKE])
 async def test_a_worker_that_is_to_do_otherwise_gets_nothing(world: World, order: WorkerOrder) -> None:
     await world.submit()
-    await world.ledger.order("w", order, "bob")
+    await world.ledger.order(ORGANIZATION, "w", order, "bob")
     with world.unchanged():
         assert await world.claim(10) == []
     assert await world.ledger.heartbeat("w", 10) is order
-    await world.ledger.order("w", WorkerOrder.WORK, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.WORK, "bob")
     assert len(await world.claim(10)) == 1
 
 
 async def test_an_order_outlives_a_new_registration(world: World) -> None:
-    await world.ledger.order("w", WorkerOrder.PAUSE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.PAUSE, "bob")
     await world.worker("w")
     await world.submit()
     assert await world.claim(10) == []

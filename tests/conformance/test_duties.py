@@ -57,7 +57,7 @@ async def cancel_overdue(world: World) -> Lease:
 
 async def revoked(world: World) -> Lease:
     lease = await world.lease()
-    await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
     return lease
 
 
@@ -385,8 +385,12 @@ async def test_a_worker_is_listed_as_it_said_with_what_it_holds(world: World) ->
     assert (view.id, view.capacity) == ("v", 8)
 
 
-async def test_an_order_for_an_unknown_worker_is_not_found(world: World) -> None:
+@pytest.mark.parametrize("worker", ["nobody", "foreign"])
+async def test_an_order_for_an_unknown_worker_or_one_of_other_organizations_is_not_found(
+    world: World, worker: str
+) -> None:
     from perdure.errors import NotFound
 
+    await world.worker("foreign", organizations=("other",))
     with world.unchanged(), pytest.raises(NotFound):
-        await world.ledger.order("nobody", WorkerOrder.DRAIN, "bob")
+        await world.ledger.order(ORGANIZATION, worker, WorkerOrder.DRAIN, "bob")

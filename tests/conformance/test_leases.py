@@ -131,7 +131,7 @@ async def test_control_lists_the_cancels_of_this_worker_only(world: World) -> No
 
 async def test_a_revoked_worker_cannot_renew_or_settle(world: World) -> None:
     lease = await world.lease()
-    await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
     with world.unchanged(late_results=True):
         assert await world.renew(lease) is None
         assert (await world.settle(lease, DONE)).answer is SettleAnswer.LEASE_LOST
@@ -140,7 +140,7 @@ async def test_a_revoked_worker_cannot_renew_or_settle(world: World) -> None:
 async def test_a_revoked_workers_tasks_go_back_to_the_front_at_no_cost(world: World) -> None:
     lease = await world.lease()
     waiting = await world.submit()
-    await world.ledger.order("w", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
     (found,) = await world.ledger.find_doubtful(10)
     assert found.guard is Guard.WORKER_REVOKED
     (answer,) = await world.sweep()
@@ -157,7 +157,7 @@ async def test_a_revoked_workers_tasks_go_back_to_the_front_at_no_cost(world: Wo
 @pytest.mark.parametrize("order", [WorkerOrder.PAUSE, WorkerOrder.DRAIN])
 async def test_a_paused_or_draining_worker_keeps_what_it_holds(world: World, order: WorkerOrder) -> None:
     lease = await world.lease()
-    await world.ledger.order("w", order, "bob")
+    await world.ledger.order(ORGANIZATION, "w", order, "bob")
     assert await world.renew(lease, started=True)
     assert await world.ledger.find_doubtful(10) == []
     assert (await world.settle(lease, DONE)).answer is SettleAnswer.APPLIED

@@ -48,9 +48,9 @@ class Workers:
         self._claim.forget(worker_id)
 
     async def order(self, worker_id: str, order: WorkerOrder, by: Principal) -> None:
-        """Order a worker to work, pause, drain or stop. Raises `NotFound`."""
+        """Order a worker to work, pause, drain or stop. Raises `NotFound`, also for one of other organizations only."""
         wanted = check_choice(order, "order", tuple(WorkerOrder))
-        await self._ledger.order(worker_id, wanted, by.name)
+        await self._ledger.order(by.organization, worker_id, wanted, by.name)
         self._wakeups.announce(Topic.CONTROL | Topic.READY)
 
 

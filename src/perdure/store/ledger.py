@@ -247,8 +247,8 @@ class Ledger(Protocol):
     async def leave(self, worker_id: str) -> None:
         """Note that a worker is gone for good. Leases that it still holds run out."""
 
-    async def order(self, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        """Keep an operator's order. From then on a revoked worker's writes are refused. Raises `NotFound`."""
+    async def order(self, organization: str, worker_id: str, order: WorkerOrder, actor: str) -> None:
+        """Keep an order to a worker that serves the organization. A revoked one's writes are refused. Raises `NotFound`."""
 
     # Attempts
 

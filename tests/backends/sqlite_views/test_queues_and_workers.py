@@ -80,9 +80,9 @@ async def test_kinds_that_no_active_worker_has_are_missing(world: World) -> None
     assert await missing(world) == ("rare",)
     await world.worker("v", kinds=("rare", "x"), organizations=(ORGANIZATION,))
     assert await missing(world) == ()
-    await world.ledger.order("v", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "v", WorkerOrder.REVOKE, "bob")
     assert await missing(world) == ("rare",)
-    await world.ledger.order("v", WorkerOrder.PAUSE, "bob")
+    await world.ledger.order(ORGANIZATION, "v", WorkerOrder.PAUSE, "bob")
     assert await missing(world) == ()
     world.advance(121)
     assert await missing(world) == ("rare", KIND)
@@ -96,7 +96,7 @@ async def test_workers_show_what_they_hold(world: World) -> None:
     await world.worker("v", kinds=("other",), capabilities=("gpu",), capacity=5)
     await world.lease()
     await world.lease()
-    await world.ledger.order("v", WorkerOrder.DRAIN, "bob")
+    await world.ledger.order(ORGANIZATION, "v", WorkerOrder.DRAIN, "bob")
     views = {view.id: view for view in await world.views.workers(ORGANIZATION, us(10))}
     assert (views["w"].leases, views["v"].leases) == (2, 0)
     assert (views["v"].order, views["v"].capabilities, views["v"].capacity) == ("drain", ("gpu",), 5)
@@ -160,9 +160,9 @@ async def test_active_workers_are_counted(world: World) -> None:
     await world.worker("foreign", organizations=("other",))
     await world.worker("v", organizations=("other", ORGANIZATION))
     assert await active() == 2
-    await world.ledger.order("v", WorkerOrder.REVOKE, "bob")
+    await world.ledger.order(ORGANIZATION, "v", WorkerOrder.REVOKE, "bob")
     assert await active() == 1
-    await world.ledger.order("v", WorkerOrder.WORK, "bob")
+    await world.ledger.order(ORGANIZATION, "v", WorkerOrder.WORK, "bob")
     await world.ledger.leave("w")
     assert await active() == 1
     world.advance(121)

@@ -84,8 +84,8 @@ class SqliteLedger:
     async def leave(self, worker_id: str) -> None:
         await self._act(lambda tx: registering.leave(tx, worker_id))
 
-    async def order(self, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        await self._act(lambda tx: registering.order(tx, worker_id, order))
+    async def order(self, organization: str, worker_id: str, order: WorkerOrder, actor: str) -> None:
+        await self._act(lambda tx: registering.order(tx, organization, worker_id, order))
 
     async def claim(self, request: ClaimRequest) -> list[Lease]:
         leases: list[list[Lease]] = await self._writer.gather(self._claim, [request])

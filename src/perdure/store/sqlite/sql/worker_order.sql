@@ -1,2 +1,5 @@
--- Keep an operator's order to a worker.
-UPDATE perdure_workers AS workers SET ordered = :ordered WHERE id = :id RETURNING 1
+-- Keep an operator's order to a worker that serves the operator's organization.
+UPDATE perdure_workers AS workers SET ordered = :ordered
+WHERE id = :id
+AND (organizations = '[]' OR :organization IN (SELECT value FROM json_each(organizations)))
+RETURNING 1
