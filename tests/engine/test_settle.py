@@ -1,7 +1,9 @@
 """An outcome becomes a settlement: success without reading, everything else by the facts, each of them once."""
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -12,7 +14,7 @@ from engine.making import BOOM, DONE, KIND, ME, Bench
 from perdure.ambient import Chance
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Part, Report
-from perdure.domain.outcome import Failed, Failure, GaveUp, HandedBack, Snoozed, Succeeded
+from perdure.domain.outcome import Failed, Failure, GaveUp, HandedBack, Snoozed, Stopped, Succeeded
 from perdure.domain.retry import Retry
 from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body
@@ -225,3 +227,27 @@ async def test_tasks_submitted_inside_a_transaction_exist_once_it_commits(bench:
 
 def _connect(bench: Bench) -> Any:
     return apsw.Connection(bench.store.path)
+
+
+async def test_the_history_has_what_a_worker_says_of_its_handler(bench: Bench) -> None:
+    await bench.worker()
+    for _ in range(2):
+        await bench.submit()
+    quick, stopped = await bench.lease(), await bench.lease()
+    await asyncio.sleep(10)
+    await bench.settle(quick, replace(DONE, ran_us=4_000_000))
+    await bench.engine.cancel([stopped.hold.task_id], ME)
+    await asyncio.sleep(5)
+    await bench.settle(stopped, Stopped(killed=True, ran_us=12_000_000, told_us=3_000_000))
+    told: dict[str, dict[str, int]] = {}
+    for lease in (quick, stopped):
+        events = await bench.engine.views.events(ME.organization, lease.hold.task_id)
+        began_us = events[0].at_us
+        told[lease.hold.task_id] = {each.type: round((each.at_us - began_us) / 1_000_000) for each in events}
+    assert told[quick.hold.task_id] == {
+        "submitted": 0, "queued": 0, "leased": 0, "started": 6, "succeeded": 10, "ended": 10
+    }  # fmt: skip
+    assert told[stopped.hold.task_id] == {
+        "submitted": 0, "queued": 0, "leased": 0, "started": 3, "cancel_requested": 10, "cancel_delivered": 12,
+        "cancel_stopped": 15, "cancelled": 15, "ended": 15,
+    }  # fmt: skip
