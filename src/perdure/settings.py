@@ -73,7 +73,9 @@ class Settings:
     """
 
     store: str = _setting("perdure.db", "The store: a path or `sqlite:///path` of a SQLite file.", "URL")
-    listen: str = _setting("127.0.0.1:7373", "Where the gateway listens: an address of this machine that others cannot reach.", "host:port")
+    listen: str = _setting(
+        "127.0.0.1:7373", "Where the gateway listens: an address of this machine that others cannot reach.", "host:port"
+    )
     organization: str = _setting(DEFAULT_ORGANIZATION, "The organization that submits and whose work is done.")
     principal: str = _setting("app", "Who the history names as the one that acted.")
 

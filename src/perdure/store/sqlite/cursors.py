@@ -42,7 +42,11 @@ def read(text: str, order: str, list: str, shape: type[T]) -> T:
         cursor = msgspec.json.decode(document, type=_Cursor)
         position = msgspec.json.decode(cursor.position, type=shape)
     except (ValueError, binascii.Error, msgspec.MsgspecError):
-        raise Malformed("this is no cursor of ours: begin again without one", field="cursor", cursor=text[:60]) from None
+        raise Malformed(
+            "this is no cursor of ours: begin again without one", field="cursor", cursor=text[:60]
+        ) from None
     if (cursor.version, cursor.order, cursor.list) != (VERSION, order, list):
-        raise Malformed("this cursor belongs to another list: begin again without one", field="cursor", cursor=text[:60])
+        raise Malformed(
+            "this cursor belongs to another list: begin again without one", field="cursor", cursor=text[:60]
+        )
     return position
