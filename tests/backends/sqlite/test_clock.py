@@ -17,9 +17,9 @@ async def now_of(path: Path, clock: FixedClock, write: bool = False) -> tuple[in
         await store.writer.gather(NOTHING, [1])
     now_us = await store.readers.read(lambda tx: tx.now_us)
     suspended = await store.readers.read(
-        lambda tx: next(iter(tx.connection.execute("SELECT value FROM perdure_meta AS meta WHERE key = 'losses_suspended_until_us'")))[
-            0
-        ]
+        lambda tx: next(
+            iter(tx.connection.execute("SELECT value FROM perdure_meta WHERE key = 'losses_suspended_until_us'"))
+        )[0]
     )
     await store.close()
     return now_us, suspended
