@@ -78,7 +78,7 @@ class Bench:
         return sum(row.tasks for row in overview.counts if row.state not in ended)
 
     async def latency(self, tasks: int) -> tuple[float, float]:
-        """Milliseconds from the call of submit to the handler's first line, one at a time on an idle worker: p50, p99."""
+        """Milliseconds from the call of submit to the handler's first line, one by one on an idle worker: p50, p99."""
         worker = self.app.worker(concurrency=4)
         running = asyncio.create_task(worker.run())
         taken = []

@@ -7,7 +7,8 @@ import apsw
 
 SCHEMA = """
 CREATE TABLE queue (
-    id INTEGER PRIMARY KEY, state INTEGER NOT NULL DEFAULT 0, payload BLOB NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, lease REAL
+    id INTEGER PRIMARY KEY, state INTEGER NOT NULL DEFAULT 0, payload BLOB NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0, lease REAL
 );
 CREATE INDEX ready ON queue (id) WHERE state = 0;
 """

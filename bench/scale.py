@@ -82,23 +82,24 @@ def _fill(path: Path, tasks: int) -> None:
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
         f"""{numbers}
-        INSERT INTO perdure_tasks AS tasks (n, organization, id, lane, payload, encoding, principal, initiator, created_us,
-            execution_limit_us, lease_us, max_attempts, max_losses, on_loss)
-        SELECT 1000 + i, 'default', printf('%08x-0000-7000-8000-%012x', i, i), 1, CAST('{{"data":"x"}}' AS BLOB), 'json',
-            'history', 'history', 1700000000000000 + i, 86400000000, 60000000, 3, 3, 'retry' FROM number"""
+        INSERT INTO perdure_tasks (n, organization, id, lane, payload, encoding, principal, initiator,
+            created_us, execution_limit_us, lease_us, max_attempts, max_losses, on_loss)
+        SELECT 1000 + i, 'default', printf('%08x-0000-7000-8000-%012x', i, i), 1, CAST('{{"data":"x"}}' AS BLOB),
+            'json', 'history', 'history', 1700000000000000 + i, 86400000000, 60000000, 3, 3, 'retry' FROM number"""
     )
     connection.execute(
         f"""{numbers}
-        INSERT INTO perdure_ends (n, organization, lane, state, reason, actor, finished_us, generation, failures, losses, fence,
-            attempt_id, due_us, result, result_encoding)
+        INSERT INTO perdure_ends (n, organization, lane, state, reason, actor, finished_us, generation, failures,
+            losses, fence, attempt_id, due_us, result, result_encoding)
         SELECT 1000 + i, 'default', 1, iif(i % 100, 'succeeded', 'dead_lettered'), iif(i % 100, 'ok', 'exhausted'),
-            'worker', 1700000000000000 + i, 1, 0, 0, i, printf('%08x', i), 1700000000000000, CAST('null' AS BLOB), 'json'
+            'worker', 1700000000000000 + i, 1, 0, 0, i, printf('%08x', i), 1700000000000000,
+            CAST('null' AS BLOB), 'json'
         FROM number"""
     )
     connection.execute(
         f"""{numbers}
-        INSERT INTO perdure_attempts (n, fence, id, generation, number, worker, state, reason, task_state, actor, leased_us,
-            ended_us, digest)
+        INSERT INTO perdure_attempts (n, fence, id, generation, number, worker, state, reason, task_state, actor,
+            leased_us, ended_us, digest)
         SELECT 1000 + i, i, printf('%08x', i), 1, 1, 'worker', 'succeeded', 'ok', 'succeeded', 'worker',
             1700000000000000, 1700000000000000 + i, '' FROM number"""
     )
