@@ -5,9 +5,11 @@ import asyncio
 import pytest
 
 from perdure.domain.outcome import HandedBack
+from perdure.errors import InvariantBroken
+from perdure.store.wakeups import Topic
 from perdure.worker.registry import Registry
 from worker.conftest import StartWorker, warm_up
-from worker.scripted_source import ScriptedSource
+from worker.scripted_source import HintBox, ScriptedSource
 from worker.test_leases import nap, now
 
 
@@ -72,6 +74,24 @@ async def test_a_hint_brings_work_at_once(
     registry.add("nap", nap)
     start_worker(poll=1_000)
     await asyncio.sleep(10)
+    began = now()
+    await source.ended(source.offer("nap", {"seconds": 1.0}))
+    assert now() - began == pytest.approx(1, abs=0.01)
+
+
+async def test_hints_come_again_after_an_answer_that_nobody_understands(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    understood = HintBox.wait
+
+    async def garbled(box: HintBox, timeout: float) -> Topic:
+        monkeypatch.setattr(HintBox, "wait", understood)
+        raise InvariantBroken("the gateway gave an answer that this version cannot read")
+
+    monkeypatch.setattr(HintBox, "wait", garbled)
+    registry.add("nap", nap)
+    start_worker(poll=1_000)
+    await asyncio.sleep(1_010)
     began = now()
     await source.ended(source.offer("nap", {"seconds": 1.0}))
     assert now() - began == pytest.approx(1, abs=0.01)

@@ -154,6 +154,9 @@ class ClaimPool:
                     continue
                 except PerdureError as error:
                     _log.error("a claim for those who wait failed: %s", error)
+                except Exception:
+                    # Without this the line would stand still for good, and nobody would be told.
+                    _log.exception("a claim for those who wait failed; please report it")
                 if not self._lines[key]:
                     del self._lines[key]
 

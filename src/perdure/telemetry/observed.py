@@ -83,7 +83,7 @@ class ObservedOperations:
         self, worker_id: str, count: int, request_id: str | None = None, *, wait: float = 0.0
     ) -> list[Lease]:
         """See `Operations`."""
-        leases = await self._watched(self._operations.claim(worker_id, count, request_id))
+        leases = await self._watched(self._operations.claim(worker_id, count, request_id, wait=wait))
         self._observer.claimed(len(leases))
         return leases
 

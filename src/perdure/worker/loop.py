@@ -1,6 +1,7 @@
 """The worker: claims what its free slots can take, has it run, and sees to it that every outcome is delivered."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from enum import StrEnum
@@ -332,11 +333,9 @@ class Worker:
 
     async def _rest(self, seconds: float | None) -> None:
         """Wait until something may have changed, at most `seconds`."""
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
-        except TimeoutError:
-            return
 
     async def _rest_whatever(self, seconds: float) -> None:
         """Wait `seconds`, unless the worker shall end."""
@@ -354,7 +353,9 @@ class Worker:
             while True:
                 try:
                     topics = await subscription.wait(LISTEN_SECONDS)
-                except Unavailable:
+                except Exception as error:
+                    if not isinstance(error, Unavailable):
+                        logger.exception("waiting for hints failed; it is tried again")
                     await asyncio.sleep(self.settings.poll)
                     continue
                 if topics & Topic.READY:
