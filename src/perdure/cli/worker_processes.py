@@ -12,8 +12,6 @@ REPLACED_MAX = 5
 """How many dead workers are replaced before the command gives up."""
 STOP_SECONDS = 10.0
 """How long workers may take to end once they are told to."""
-LAST_LINES = 5
-"""How much of a dead worker's output is repeated."""
 
 
 def worker_command(target: str | None, concurrency: int, queues: Sequence[str], store: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Where a gateway is: the URL that a program gives, checked before anything is sent."""
 
-import ipaddress
 from urllib.parse import urlsplit
 
 from perdure.errors import Misuse
@@ -27,14 +26,3 @@ def gateway_url(store: str) -> str:
     shown = f"[{host}]" if ":" in host else host
     place = shown if port is None else f"{shown}:{port}"
     return f"{parts.scheme.lower()}://{place}{parts.path.rstrip('/')}"
-
-
-def is_local(url: str) -> bool:
-    """Whether the gateway is on this machine: no proxy of the environment stands between."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

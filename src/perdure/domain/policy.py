@@ -1,4 +1,4 @@
-"""Documents that operators keep: what a queue, an organization and a kind are allowed to do."""
+"""Names that hold where nobody says otherwise, and what a queue's document says where it says nothing."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,4 @@ class QueuePolicy:
 
     paused: bool = False
     dead_letters: bool = True
-    depth: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OrganizationPolicy:
-    """One organization. `depth` is over all its queues."""
-
-    paused: bool = False
     depth: int | None = None

@@ -2,8 +2,6 @@
 
 from typing import Literal, NamedTuple
 
-from perdure.domain import limits
-
 OnLoss = Literal["retry", "count", "fail"]
 ON_LOSS: tuple[OnLoss, ...] = ("retry", "count", "fail")
 
@@ -89,8 +87,3 @@ class Job(NamedTuple):
     request_hash: str | None
     tasks: tuple[Task, ...]
     edges: tuple[Edge, ...]
-
-
-def encoded_size_allowed(size_bytes: int) -> bool:
-    """Whether a payload of that many bytes may be submitted."""
-    return size_bytes <= limits.PAYLOAD_MAX_BYTES

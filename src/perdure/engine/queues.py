@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 
 from perdure.domain import limits
-from perdure.domain.policy import QueuePolicy
 from perdure.engine.names import WordCheck
 from perdure.engine.quantities import check_count
 from perdure.engine.requests import Principal
@@ -26,13 +25,6 @@ class Queues:
         self._definitions = definitions
         self._wakeups = wakeups
         self._check_name = name
-
-    async def policy(self, queue: str, by: Principal) -> QueuePolicy:
-        """A queue's policy."""
-        stored = await self._definitions.get(by.organization, "queue", self._check_name(queue))
-        known = msgspec.json.decode(stored.document) if stored else {}
-        said = {name: known[name] for name in ("paused", "dead_letters", "depth") if name in known}
-        return QueuePolicy(**said)
 
     async def pause(self, queue: str, by: Principal) -> None:
         """From now on nothing of this queue is claimed, by any process."""

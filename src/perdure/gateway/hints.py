@@ -10,7 +10,6 @@ from perdure.store.wakeups import Subscription, Topic
 LISTEN_SECONDS = 60.0
 REST_SECONDS = 0.002
 """Between two rounds of waking: a stream of hints wakes everybody once for many."""
-NAMES = {Topic.READY: "ready", Topic.CONTROL: "control"}
 
 
 class Seen(NamedTuple):

@@ -248,7 +248,7 @@ class Ledger(Protocol):
         """Note that a worker is gone for good. Leases that it still holds run out."""
 
     async def order(self, organization: str, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        """Keep an order to a worker that serves the organization. A revoked one's writes are refused. Raises `NotFound`."""
+        """Order a worker that serves the organization. What a revoked one writes is refused. Raises `NotFound`."""
 
     # Attempts
 

@@ -4,7 +4,7 @@ All times are microseconds since 1970 UTC by the store's clock. Everything is bo
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -288,6 +288,3 @@ class Views(Protocol):
 
     async def overview(self, organization: str) -> Overview:
         """Counts, oldest and totals."""
-
-
-SortOrder = Literal["newest"]

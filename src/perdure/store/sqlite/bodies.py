@@ -1,6 +1,6 @@
 """Bodies on their way into and out of JSON documents: JSON as itself, anything else as hexadecimal text."""
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 
 from perdure.domain.task import Body
 
@@ -22,8 +22,3 @@ def text_of(body: Body) -> str:
 def hex_of_base64(text: str) -> str:
     """A specification's payload of an encoding other than JSON, as statements take it."""
     return b64decode(text).hex()
-
-
-def base64_of(body: Body) -> str:
-    """A body as a specification carries it."""
-    return body.data.decode() if body.encoding == "json" else b64encode(body.data).decode()

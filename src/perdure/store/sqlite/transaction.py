@@ -1,6 +1,6 @@
 """One transaction as the operations of this store see it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -67,6 +67,3 @@ class Transaction:
 def batch(rows: Any) -> str:
     """A batch of rows as the JSON document that statements read with `json_each(:batch)`."""
     return _encode(rows).decode()
-
-
-Bindings = Mapping[str, Any]
