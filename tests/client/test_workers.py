@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 import perdure
+from client.serving import GatewayProcess
 from perdure.domain.outcome import HandedBack, Succeeded
 from perdure.domain.states import TaskState
 from perdure.domain.task import Body
-from perdure.errors import LeaseLost, Misuse
+from perdure.errors import LeaseLost, Misuse, StoreUnreachable
 from perdure.store.ledger import SettleAnswer, WorkerInfo, WorkerOrder
 
 
@@ -175,3 +176,35 @@ async def test_what_needs_the_store_says_so(app):
     with pytest.raises(Misuse, match="by a worker on the store itself"):
         operations.settle_within(object(), None, None)
     assert await app.duties() == []
+
+
+async def test_a_worker_may_be_started_before_its_gateway(tmp_path):
+    gateway = GatewayProcess(tmp_path / "later.db")
+    await gateway.start()
+    await gateway.kill()
+    app = perdure.App(gateway.url)
+
+    @app.task("late")
+    async def late() -> int:
+        return 1
+
+    async with asyncio.timeout(60), app:
+        worker = app.worker()
+        running = asyncio.create_task(worker.run())
+        with pytest.raises(StoreUnreachable):
+            await app.submit(late)
+        assert not running.done()
+        async with gateway:
+            assert await (await app.submit(late)).result(30) == 1
+            worker.drain()
+            assert await running == "drained"
+
+
+async def test_a_worker_that_waits_for_its_gateway_can_be_drained():
+    app = perdure.App("http://127.0.0.1:9")
+    async with asyncio.timeout(30), app:
+        worker = app.worker()
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.1)
+        worker.drain()
+        assert await running is None

@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from perdure.engine.requests import Principal
-from perdure.errors import Misuse
+from perdure.errors import Misuse, Unavailable
 from perdure.wiring import System
+from perdure.worker.backoff import Backoff
 from perdure.worker.registry import Registry
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Working:
         """Work until drained, and tell why it ended. What the worker still holds after its grace is handed back, at no
         cost to the tasks.
         """
+        await self._await_gateway()
         return await self._work(*await self._prepared())
 
     def drain(self) -> None:
@@ -73,11 +75,28 @@ class Working:
         if self._running is not None:
             await self._running
 
+    async def _await_gateway(self) -> None:
+        """Wait until the gateway answers, so that it does not matter which of the two is started first."""
+        system = await self._app.system()
+        backoff = Backoff(system.chance)
+        told = False
+        while system.store is None and not self._draining:
+            try:
+                await system.engine.kinds(self._app.principal)
+            except Unavailable as error:
+                if not told:
+                    log.warning("the worker waits for its gateway: %s", error)
+                told = True
+            else:
+                return
+            await asyncio.sleep(backoff.next_seconds())
+
     async def _prepared(self) -> "tuple[System, Worker]":
         if self._worker is not None:
             raise Misuse("this worker has been started already: a worker runs once, make another one")
         system = await self._app.system()
-        await system.engine.declare(self._app.registry.definitions(), self._app.principal)
+        if system.store is not None or not self._draining:
+            await system.engine.declare(self._app.registry.definitions(), self._app.principal)
         system.known_kinds.update(handler.kind for handler in self._app.registry)
         self._worker = system.worker(self._app.registry, **self._options)
         return system, self._worker
