@@ -72,7 +72,11 @@ class Settings:
     Raises `Invalid` with the setting's name in `field` when a value is out of range.
     """
 
-    store: str = _setting("perdure.db", "The store: a path or `sqlite:///path` of a SQLite file.", "URL")
+    store: str = _setting(
+        "perdure.db",
+        "The store: a path or `sqlite:///path` of a SQLite file, or a gateway's `http://host:port`.",
+        "URL",
+    )
     listen: str = _setting(
         "127.0.0.1:7373", "Where the gateway listens: an address of this machine that others cannot reach.", "host:port"
     )

@@ -35,6 +35,9 @@ class App:
     the working directory. Nothing is opened before it is used; each process and each event loop opens its own.
     `async with app:` closes at the end; a later use opens again.
 
+    With the URL of a gateway (`http://host:port`), all of it works the same from any machine, except for what happens
+    inside a transaction of your own. Who acts is the gateway's to say then, and the duties are done where the store is.
+
     Raises `Invalid` for a bad setting and `Misuse` for a store that this version cannot use.
     """
 
