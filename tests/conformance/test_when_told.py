@@ -141,3 +141,11 @@ async def test_what_a_failing_handler_of_a_cancelled_task_says_is_not_kept(world
     view = await world.look(lease.hold.task_id)
     assert (view.state, view.last_error) == (TaskState.CANCELLED, None)
     assert (await ladder(world, lease))["cancel_stopped"] == (asked_us, "holder")
+
+
+async def test_a_start_that_is_told_twice_in_one_flush_counts_once(world: World) -> None:
+    lease, _ = await world.lease(), await world.lease()
+    told = Renewal(lease.hold, True, False, 0, 0)
+    assert None not in await world.ledger.renew([told, told])
+    counts = {row.state: row.tasks for row in (await world.views.overview(ORGANIZATION)).counts if row.tasks}
+    assert counts == {TaskState.LEASED: 1, TaskState.RUNNING: 1}

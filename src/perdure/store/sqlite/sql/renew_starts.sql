@@ -1,7 +1,7 @@
--- How many attempts of a batch start by this renewal, by lane.
+-- How many attempts of a batch start by this renewal, by lane. One may be named twice: by a renewal that is sent again.
 SELECT json_group_array(json_array(lane, started))
 FROM (
-    SELECT live.lane, count(*) AS started
+    SELECT live.lane, count(DISTINCT live.n) AS started
     FROM json_each(:batch) AS asked
     CROSS JOIN perdure_tasks AS tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
     CROSS JOIN perdure_live AS live ON live.n = tasks.n
