@@ -124,6 +124,14 @@ async def test_many_keys_many_times_in_one_call(world: World) -> None:
         assert answer == Submitted(tasks[n % 10].id, TaskState.QUEUED, n >= 10)
 
 
+async def test_a_replay_within_one_call_tells_the_state_that_the_task_is_in(world: World) -> None:
+    answers = await world.submit_all([keyed(world, delay=60) for _ in range(2)])
+    assert [(each.state, each.replayed) for each in answers if isinstance(each, Submitted)] == [
+        (TaskState.PENDING, False),
+        (TaskState.PENDING, True),
+    ]
+
+
 async def test_a_key_belongs_to_its_organization_and_submitter(world: World) -> None:
     tasks = [keyed(world), keyed(world, principal="bob"), keyed(world, organization="other")]
     answers = await world.submit_all(tasks)

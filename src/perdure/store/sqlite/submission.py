@@ -32,16 +32,18 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     _refuse_overload(tx, tasks, answers)
     fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
     try:
-        states = iter(write_tasks(tx, fresh, lanes, pending=pending).states)
+        states = dict(
+            zip([task.id for task in fresh], write_tasks(tx, fresh, lanes, pending=pending).states, strict=True)
+        )
     except apsw.ConstraintError:
         # The same task again is a repeated call whose answer was lost. It comes alone at last: flushes are halved.
         if len(tasks) > 1 or not (known := _known_ids(tx, tasks)):
             raise
         return known
     bind_keys(tx, "task", [(t.organization, t.principal, t.idempotency_key, t.id, t.request_hash) for t in fresh])
-    _answer_twins(tasks, answers)
+    _answer_twins(tasks, answers, states)
     return [
-        answer if answer is not None else Submitted(task.id, next(states), False)
+        answer if answer is not None else Submitted(task.id, states[task.id], False)
         for task, answer in zip(tasks, answers, strict=True)
     ]
 
@@ -87,8 +89,8 @@ def _twin(first: Task, second: Task) -> Answer:
     return Submitted(first.id, TaskState.QUEUED, True)
 
 
-def _answer_twins(tasks: Sequence[Task], answers: list[Answer | None]) -> None:
-    """A replay of a task of the same call shares its fate: refused together."""
+def _answer_twins(tasks: Sequence[Task], answers: list[Answer | None], states: Mapping[str, TaskState]) -> None:
+    """A replay of a task of the same call shares its fate: refused together, or in the same state."""
     refused = {
         (task.organization, task.principal, task.idempotency_key): answer
         for task, answer in zip(tasks, answers, strict=True)
@@ -96,7 +98,8 @@ def _answer_twins(tasks: Sequence[Task], answers: list[Answer | None]) -> None:
     }
     for i, (task, answer) in enumerate(zip(tasks, answers, strict=True)):
         if isinstance(answer, Submitted) and task.idempotency_key is not None:
-            answers[i] = refused.get((task.organization, task.principal, task.idempotency_key), answer)
+            shown = answer._replace(state=states.get(answer.id, answer.state))
+            answers[i] = refused.get((task.organization, task.principal, task.idempotency_key), shown)
 
 
 def key_conflict(key: str | None, field: str, id: str) -> IdempotencyConflict:
