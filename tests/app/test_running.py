@@ -122,7 +122,7 @@ async def test_a_worker_drained_before_it_starts_does_nothing(app):
     async with app:
         worker = app.worker()
         worker.drain()
-        await worker.run()
+        assert await worker.run() is None
 
 
 async def test_only_the_main_thread_runs_until_a_signal(app):

@@ -140,7 +140,7 @@ async def test_edges_of_one_task_may_mean_different_things(world: World) -> None
     await world.run(family, "a", settlement=FAILED)
     assert await world.states(family) == {"a": S.DEAD_LETTERED, "stops": S.CANCELLED, "goes_on": S.QUEUED}
     await world.run(family, "goes_on")
-    assert (await world.look_job(family)).state is JobState.FAILED or True
+    assert (await world.look_job(family)).state is JobState.PARTIALLY_SUCCEEDED
 
 
 async def test_a_job_that_continues_runs_everything(world: World) -> None:
