@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perdure.cli.labels import label
 from perdure.cli.options import JsonOption, StoreOption
 from perdure.errors import Malformed
 
@@ -138,11 +139,4 @@ def _value(text: str | None) -> Any:
 
 
 def _labels(texts: list[str] | None) -> dict[str, str] | None:
-    return dict(map(_label, texts)) if texts else None
-
-
-def _label(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise Malformed(f"--label {text!r} is not NAME=VALUE", field="labels")
-    return name, value
+    return dict(map(label, texts)) if texts else None

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perdure.cli import labels
 from perdure.cli.options import (
     CursorOption,
     JsonOption,
@@ -56,7 +57,7 @@ def list_tasks(
         kinds=tuple(kind or ()),
         queues=tuple(queue or ()),
         job=ids.parse(job, "job") if job is not None else None,
-        labels=tuple(_label(each) for each in label or ()),
+        labels=tuple(map(labels.label, label or ())),
         reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in reason or ()),
     )
     page = on_store(store, lambda session: fill_page(session, where, limit, cursor))
@@ -191,13 +192,6 @@ def chosen(text: str, of: "type[StrEnum]", what: str) -> str:
     if text not in words:
         raise Malformed(f"there is no {what} {text!r}; they are {', '.join(words)}", field=what)
     return text
-
-
-def _label(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise Malformed(f"--label {text!r} is not NAME=VALUE", field="label")
-    return name, value
 
 
 def _cancel_words(answer: "Cancelled") -> str:
