@@ -60,16 +60,24 @@ def _add_handlers_of_turns(app: perdure.App, effects: Effects) -> None:
 
     @app.task("turns")
     async def turns(number: int, seconds: list[float], ways: list[str], *, ctx: perdure.Context) -> str:
-        """Each run takes the next of `seconds` and ends in the next of `ways`: ok, fail or grip (hold the GIL)."""
+        """Each run takes the next of `seconds` and of `ways`: ok, fail, fail later, grip (hold the GIL), report."""
         effects.note("start", ctx, number)
         turn = turn_of(ctx)
         if ways[turn] == "grip":
             ctypes.PyDLL(None).usleep(round(seconds[turn] * 1_000_000))
         else:
             await asyncio.sleep(seconds[turn])
+        if ways[turn] == "report":
+            try:
+                await ctx.part({"turn": turn}, key="part")
+                await ctx.checkpoint(turn)
+            except perdure.LeaseLost:
+                effects.note("refused", ctx, number)
         effects.note("end", ctx, number)
         if ways[turn] == "fail":
             raise perdure.Fail("this turn fails")
+        if ways[turn] == "fail later":
+            raise RuntimeError("this turn fails and is worth another one")
         return f"turn {turn}"
 
     @app.task("stubborn")

@@ -66,7 +66,7 @@ async def every_crash_point(arena: Arena) -> None:
     missed: list[str] = []
     for supply, (verb, point) in enumerate(points, 1):
         await _supply(arena, supply)
-        nth = 1 if verb in ("register", "leave") else arena.random.randint(1, 2)
+        nth = 1 if verb in ("register", "leave", *faults.DUTIES) else arena.random.randint(1, 2)
         worker = arena.crew.worker(
             environ={faults.DIE: f"{verb}:{point}:{nth}"},
             concurrency=4,
@@ -100,6 +100,8 @@ async def _supply(arena: Arena, supply: int) -> None:
         job.add("busy", number=first + 4, after=[top], **options)
     arena.log.answered(f"supply-{supply}", id=(await job.submit()).id)
     await arena.submit("nap", range(first + 5, first + 7), delay=0.5, ttl=600, **options)
+    # Longer than two thirds of the lease: it is renewed twice.
+    await arena.submit("nap", range(first + 10, first + 11), payload={"seconds": 4.0}, **options)
 
 
 async def _death(worker: Member, seconds: float, *, drain: bool) -> int | None:

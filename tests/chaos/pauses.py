@@ -5,12 +5,14 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import perdure
 from chaos import faults
 from chaos.arena import Arena
 from chaos.crew import Member
 from conformance.sqlite_rows import snapshot
 
 LEASE = 5.0
+LATER = perdure.Retry(5, backoff="fixed", base=600.0, jitter=0.0)
 LISTEN_SECONDS = 1.0
 """How long a zombie gets to do harm after it has woken up."""
 
@@ -107,24 +109,25 @@ async def wakes_after_the_end(arena: Arena) -> None:
     if not arena.quick:
         zombies += [
             Zombie("redriven", ["ok", "fail", "ok"], [1.5, 0.0, 0.0]),
-            Zombie("reporting", ["ok", "ok"], [1.5, 0.0]),
+            Zombie("reporting", ["report", "ok"], [1.5, 0.0]),
+            Zombie("retrying", ["ok", "fail later", "ok"], [1.5, 0.0, 0.0], options={"retry": LATER}),
         ]
     healthy = await _stop_all(arena, zombies)
     by_name = {each.name: each for each in zombies}
     began = time.monotonic()
     await arena.app.handle(by_name["cancelled"].task).cancel("changed my mind")
-    await arena.all_ended(60)
+    await _all_but_one_ended(arena, by_name.get("retrying"))
     arena.recovered(time.monotonic() - began, LEASE + 10)
     if "redriven" in by_name:
         await (await arena.app.operations()).redrive([by_name["redriven"].task], arena.app.principal)
-        await arena.all_ended(60)
+        await _all_but_one_ended(arena, by_name["retrying"])
+    ended = {zombie.name: _runs(arena, zombie, "end") for zombie in zombies}
     before = await _rows_of_tasks(arena)
     for zombie in zombies:
         assert zombie.worker is not None
         zombie.worker.resume()
-    ended = {zombie.name: _runs(arena, zombie, "end") for zombie in zombies}
     for zombie in zombies:
-        expected = 1 + (zombie.name != "cancelled") + (zombie.name == "redriven")
+        expected = _runs(arena, zombie)
         await arena.until(
             lambda zombie=zombie, expected=expected: _runs(arena, zombie, "end") >= expected,
             20,
@@ -134,14 +137,35 @@ async def wakes_after_the_end(arena: Arena) -> None:
     after = await _rows_of_tasks(arena)
     changed = [table for table in before if before[table] != after[table]]
     arena.check(not changed, f"zombies changed {changed}")
+    if "reporting" in by_name:
+        arena.check(_runs(arena, by_name["reporting"], "refused") == 1, "the late report was not refused")
+        healthy.kill()
+        await _end_what_waits(arena, by_name["retrying"])
     states = {zombie.name: await arena.state(zombie.task) for zombie in zombies}
-    wanted = {"cancelled": "cancelled", "dead": ("failed", "dead_lettered")}
+    wanted = {"cancelled": "cancelled", "retrying": "cancelled", "dead": ("failed", "dead_lettered")}
     for name, state in states.items():
         want = wanted.get(name, "succeeded")
         arena.check(state in want, f"{name} is {state}")
-    healthy.end()
+    healthy.kill()
     arena.figure(zombies=len(zombies), woke=sum(_runs(arena, each, "end") - ended[each.name] for each in zombies))
     await arena.judge()
+
+
+async def _all_but_one_ended(arena: Arena, waiting: Zombie | None) -> None:
+    """All tasks ended, except for the one that waits for its next attempt."""
+    if waiting is None:
+        await arena.all_ended(60)
+        return
+
+    async def quiet() -> bool:
+        return await arena.open_tasks() == 1 and await arena.state(waiting.task) == "retrying"
+
+    await arena.until_async(quiet, 60, "all ended but the one that waits")
+
+
+async def _end_what_waits(arena: Arena, zombie: Zombie) -> None:
+    arena.check(await arena.state(zombie.task) == "retrying", "the zombie moved the task that waits")
+    await arena.app.handle(zombie.task).cancel()
 
 
 async def _rows_of_tasks(arena: Arena) -> dict[str, list[Any]]:
