@@ -1,4 +1,4 @@
-"""The scoreboard: `python -m chaos [--quick] [--seed N] [--rounds N] [NAME OR NUMBER ...]`.
+"""The scoreboard: `python -m chaos [--quick] [--seed N] [--rounds N] [--install] [NAME OR NUMBER ...]`.
 
 Each case starts real processes and does real harm to them; the table tells case by case what held. The exit code is 1
 when a case failed.
@@ -6,6 +6,8 @@ when a case failed.
 
 import argparse
 import secrets
+import shutil
+import subprocess
 import sys
 
 from chaos.scoreboard import CASES, HEAD, play
@@ -18,7 +20,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="the short form of each case")
     parser.add_argument("--seed", type=int, help="repeat a run")
     parser.add_argument("--rounds", type=int, default=1, help="how often each case is played, each with its own seed")
+    parser.add_argument(
+        "--install", action="store_true", help="get what is missing (strace, faketime) by apt-get first"
+    )
     said = parser.parse_args()
+    if said.install:
+        _install_what_is_missing()
     chosen = [each for each in CASES if not said.cases or _is_named(each.number, each.name, said.cases)]
     if not chosen:
         parser.error("no such case")
@@ -32,6 +39,12 @@ def main() -> int:
                 print("      ! " + fact.replace("\n", "\n        "), flush=True)
             failed = failed or bool(outcome.wrong)
     return 1 if failed else 0
+
+
+def _install_what_is_missing() -> None:
+    missing = [program for program in ("strace", "faketime") if shutil.which(program) is None]
+    if missing:
+        subprocess.run(["apt-get", "install", "-y", *missing], check=False, stdout=sys.stderr)
 
 
 def _is_named(number: str, name: str, said: list[str]) -> bool:
