@@ -4,6 +4,7 @@ import os
 import random
 import secrets
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -105,18 +106,21 @@ class Ids:
         self._random_bits = random_bits or Entropy().bits
         self._last_ms = 0
         self._counter = 0
+        self._turn = threading.Lock()
 
     def new(self) -> str:
-        """A new UUIDv7 in its 36-character form. Ids of one process ascend."""
-        ms = self._clock.wall_us() // 1000
-        if ms > self._last_ms:
-            self._last_ms, self._counter = ms, self._random_bits(11)
-        else:
-            self._counter += 1
-            if self._counter > 0xFFF:
-                self._last_ms, self._counter = self._last_ms + 1, 0
+        """A new UUIDv7 in its 36-character form. Ids of one process ascend, whichever thread asks."""
+        with self._turn:
+            ms = self._clock.wall_us() // 1000
+            if ms > self._last_ms:
+                self._last_ms, self._counter = ms, self._random_bits(11)
+            else:
+                self._counter += 1
+                if self._counter > 0xFFF:
+                    self._last_ms, self._counter = self._last_ms + 1, 0
+            ms, counter = self._last_ms, self._counter
         tail = self._random_bits(62)
-        text = f"{self._last_ms:012x}7{self._counter:03x}{0x8000000000000000 | tail:016x}"
+        text = f"{ms:012x}7{counter:03x}{0x8000000000000000 | tail:016x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def token(self) -> str:

@@ -218,7 +218,7 @@ class Worker:
                 self._ordered(await self._source.register(self.info))
             except Unavailable as error:
                 logger.warning("the worker cannot register yet: %s", error)
-                await asyncio.sleep(backoff.next_seconds())
+                await self._rest_whatever(backoff.next_seconds())
             else:
                 return
 

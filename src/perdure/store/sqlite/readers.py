@@ -95,8 +95,10 @@ class Readers:
         questions, turn = self._questions, self._gate.turn()
         connection: apsw.Connection | None = None
         while (asked := questions.get()) is not None:
-            with turn:
-                connection = self._answer(asked, connection)
+            # Nobody waits for the answer of a caller that was cancelled.
+            if not asked.future.cancelled():
+                with turn:
+                    connection = self._answer(asked, connection)
             with self._guard:
                 self._waiting -= 1
             try:
