@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from perdure.joining import join
 from perdure.worker.lease_keeper import LeaseKeeper
 
 logger = logging.getLogger("perdure.worker")
@@ -40,7 +41,7 @@ class Keeping:
         """End it, and wait for a call under way for a moment."""
         self._keeper.close()
         if self._thread is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join, JOIN_SECONDS)
+            await join(self._thread, JOIN_SECONDS)
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import apsw
 
 from perdure.errors import Misuse
+from perdure.joining import join
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, translate
 from perdure.store.sqlite.forking import ForkGate
@@ -139,7 +140,7 @@ class Readers:
         for _ in self._threads:
             self._questions.put(None)
         for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+            await join(thread)
 
 
 class Answered:

@@ -1,6 +1,5 @@
 """The one thread of a process that writes: it takes what has gathered and commits it together."""
 
-import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call, deliver
+from perdure.joining import join
 from perdure.store.sqlite.commits import Commits
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.sqlite.wakeups import ForeignChanges
@@ -113,7 +113,7 @@ class Writer:
         self._backlog.close()
         thread = self._thread
         if thread is not None and thread.is_alive():
-            await asyncio.to_thread(thread.join)
+            await join(thread)
 
 
 class InlineWriter(Writer):
