@@ -47,14 +47,17 @@ class Claimed(NamedTuple):
 
 
 class _Place:
-    """A worker in its line. `leases` is done when it was served; the store was asked for them at `asked`."""
+    """A worker in its line. `leases` is done when it was served; the store was last asked for them at `asked`, or
+    never since it stands here.
+    """
 
     __slots__ = ("asked", "leases", "wanted")
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.asked = 0.0
-        self.leases: asyncio.Future[list[Lease]] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.asked = loop.time()
+        self.leases: asyncio.Future[list[Lease]] = loop.create_future()
 
 
 class ClaimPool:

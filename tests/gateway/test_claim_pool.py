@@ -1,0 +1,32 @@
+"""The line of those who wait for work."""
+
+import asyncio
+
+from perdure.gateway.claim_pool import ClaimPool, Wanted
+from perdure.store.wakeups import Topic
+
+
+class Nothing:
+    """An engine without tasks, whose hints never come."""
+
+    seen = 0
+
+    async def claim(self, worker_id: str, count: int, request_id: str) -> list[object]:
+        return []
+
+    async def next(self, seen: int, topics: Topic, seconds: float) -> int:
+        await asyncio.Event().wait()
+        return seen
+
+
+async def test_a_worker_that_is_sent_away_unserved_has_not_waited_less_than_nothing():
+    nothing = Nothing()
+    pool = ClaimPool(nothing, nothing)  # type: ignore[arg-type]
+    pool.start()
+    claim = asyncio.create_task(pool.claim(Wanted("w", 1, "r"), 30.0, asyncio.Event().wait))  # type: ignore[arg-type]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await pool.stop()
+    claimed = await claim
+    assert claimed.leases == []
+    assert 0 <= claimed.waited_seconds < 30
