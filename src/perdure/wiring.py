@@ -61,6 +61,7 @@ class System:
             settings=worker_settings(self.settings, **(options if self.store is not None else self._afar(options))),
             chance=self.chance,
             version=version("perdure"),
+            address=self.settings.store,
         )
 
     def _afar(self, options: dict[str, Any]) -> dict[str, Any]:

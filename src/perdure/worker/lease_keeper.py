@@ -161,7 +161,9 @@ class LeaseKeeper:
                 await self._beat(len(held))
         except (Unavailable, TimeoutError) as error:
             if not self._away:
-                logger.warning("the source of work is away (%s); leases cannot be renewed", error or "no answer")
+                logger.warning(
+                    "the source of work is away (%s); leases cannot be renewed", str(error) or type(error).__name__
+                )
             self._away = True
             wait_us = round(self._backoff.next_seconds() * SECOND_US)
             self._not_before_us = self._clock.monotonic_us() + wait_us
@@ -186,8 +188,14 @@ class LeaseKeeper:
         now_us = self._clock.monotonic_us()
         left_us = min((each.safe_until_us for each in list(self._held.values()) if not each.lost), default=FAR_US)
         seconds = (left_us - now_us) / SECOND_US
-        async with asyncio.timeout(min(max(seconds, CALL_SECONDS_MIN), CALL_SECONDS_MAX)):
-            return await call
+        seconds = min(max(seconds, CALL_SECONDS_MIN), CALL_SECONDS_MAX)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await call
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"no answer within {seconds:.2g} s; it or this machine may be overloaded") from error
 
     async def _renew(self, held: Sequence[HeldAttempt]) -> None:
         sent_us = self._clock.monotonic_us()

@@ -19,6 +19,7 @@ from perdure.worker.claiming import unless_set
 from perdure.worker.drain import drain, hand_back_waiting
 from perdure.worker.executor import Executor
 from perdure.worker.held import HeldAttempt, StopReason
+from perdure.worker.journal import Journal
 from perdure.worker.keeping import Keeping, poster
 from perdure.worker.lanes import Lanes
 from perdure.worker.lease_keeper import LeaseKeeper
@@ -65,6 +66,7 @@ class Worker:
         chance: Chance | None = None,
         version: str = "unknown",
         handled: Callable[[HeldAttempt, Outcome], None] | None = None,
+        address: str = "",
     ) -> None:
         self.id = ids.new()
         self.settings = settings or WorkerSettings()
@@ -76,6 +78,7 @@ class Worker:
         self._chance = chance or Chance()
         self._version = version
         self._handled = handled
+        self._journal = Journal(address)
         self._held: dict[str, HeldAttempt] = {}
         self._claimed = 0
         self._ending: Ending | None = None
@@ -162,11 +165,13 @@ class Worker:
         try:
             await self._register()
             keeping.start()
+            self._journal.began(self.info, self.concurrency)
             await self._claim_until_ending()
             await self._drain()
             # A heartbeat that overtook the leave would find the worker gone and register it again.
             await keeping.stop()
             await self._leave()
+            self._journal.ended(self.id, self._ending or Ending.DRAINED)
         except asyncio.CancelledError:
             if self._ending is not Ending.ABANDONED or self._main is None:
                 raise
@@ -181,7 +186,7 @@ class Worker:
         lanes = self._lanes = Lanes(clock, self.concurrency, settings.stop_grace, self._finished)
         self._reporter = Reporter(self._source, clock, settings.report_interval, lanes.stop)
         lanes.use(Executor(self._source, self._reporter, clock, settings.default_timeout, lanes.fill, lanes.stop))
-        self._buffer = SettleBuffer(self._source, self._reporter, clock, self._chance, self._settled)
+        self._buffer = SettleBuffer(self._source, self._reporter, clock, self._chance, self._settled, self._journal)
         self._keeper = LeaseKeeper(
             self._source,
             info=lambda: self.info,
@@ -313,6 +318,7 @@ class Worker:
         if unknown:
             logger.error("leases of kinds without a handler are handed back: %s", {each.kind for each in unknown})
             await self._source.settle([(each.hold, HandedBack()) for each in unknown])
+            self._journal.handed_back(len(unknown))
 
     def _watch_waiting(self) -> None:
         """Look again when what waits for a slot will have waited too long."""

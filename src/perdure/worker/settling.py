@@ -13,6 +13,7 @@ from perdure.errors import Unavailable
 from perdure.store.ledger import SettleAnswer, Settled
 from perdure.worker.backoff import Backoff
 from perdure.worker.held import HeldAttempt
+from perdure.worker.journal import Journal
 from perdure.worker.reporting import Reporter
 from perdure.worker.work_source import WorkSource
 
@@ -33,11 +34,14 @@ class SettleBuffer:
     `done` is told which attempts need no lease any more.
     """
 
-    def __init__(self, source: WorkSource, reporter: Reporter, clock: Clock, chance: Chance, done: Done) -> None:
+    def __init__(
+        self, source: WorkSource, reporter: Reporter, clock: Clock, chance: Chance, done: Done, journal: Journal
+    ) -> None:
         self._source = source
         self._reporter = reporter
         self._clock = clock
         self._done = done
+        self._journal = journal
         self._backoff = Backoff(chance)
         self._waiting: list[tuple[HeldAttempt, Outcome]] = []
         self._late: deque[tuple[HeldAttempt, Outcome]] = deque(maxlen=LATE_MAX)
@@ -127,7 +131,7 @@ class SettleBuffer:
         self._done([held])
 
     def _note(self, batch: list[tuple[HeldAttempt, Outcome]], answers: list[Settled]) -> None:
-        for (held, _), settled in zip(batch, answers, strict=True):
+        for (held, outcome), settled in zip(batch, answers, strict=True):
             if settled.answer is SettleAnswer.LEASE_LOST:
                 self.refused += 1
                 logger.warning(
@@ -138,6 +142,8 @@ class SettleBuffer:
                 )
             else:
                 self.settled += 1
+                if not isinstance(outcome, Succeeded):
+                    self._journal.settled(held, outcome, settled.state)
         self._done([held for held, _ in batch])
 
     def _still_covered(
