@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import traceback
 
 import pytest
 
@@ -180,8 +181,10 @@ async def test_patience_ends():
     async with scripted() as (port, _):
         pass
     async with transport_of(port, patience=0.2) as transport:
-        with pytest.raises(StoreUnreachable, match="cannot be reached"):
+        with pytest.raises(StoreUnreachable, match="cannot be reached") as caught:
             await transport.ask(Request("GET", "/v1/kinds"), dict)
+    assert type(caught.value) is StoreUnreachable
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 1
 
 
 async def test_retry_after_is_waited_for():

@@ -69,10 +69,6 @@ class Request(NamedTuple):
     repeat: Repeat = Repeat.ALWAYS
 
 
-class _Unsent(StoreUnreachable):
-    """The gateway could not be reached at all: nothing was asked of it."""
-
-
 class Transport:
     """Exchanges with one gateway, from any number of event loops; each loop has connections of its own.
 
@@ -123,13 +119,14 @@ class Transport:
         while True:
             try:
                 return await self._exchange(request)
-            except Unavailable as error:
-                if not _may_repeat(request.repeat, error):
-                    raise
+            except (Unreachable, Unavailable) as failure:
+                error = self._away(failure) if isinstance(failure, Unreachable) else failure
+                if not _may_repeat(request.repeat, failure):
+                    raise error from None
                 pause = max(self._chance.uniform(rest / 2, rest), float(error.fields.get("retry_after", 0.0)))
                 patience = self._patience if self._met else min(self._patience, STRANGER_SECONDS)
                 if loop.time() + pause > began + patience:
-                    raise
+                    raise error from None
             await asyncio.sleep(pause)
             rest = min(rest * 2, REST_MAX_SECONDS)
 
@@ -139,17 +136,18 @@ class Transport:
         extra = request.wait + len(data) / SLOWEST_BYTES_PER_SECOND
         try:
             answer = await pool.ask(data, SILENCE_SECONDS + extra, WHOLE_SECONDS + extra)
-        except Unreachable as error:
-            raise _Unsent(f"the gateway at {self.url} cannot be reached: {error}", gateway=self.url) from error
         except NoAnswer as error:
             raise StoreUnreachable(
                 f"the gateway at {self.url} did not answer: {error}. What was asked for may have been done",
                 gateway=self.url,
-            ) from error
+            ) from None
         self._met = True
         if answer.status < 300:
             return answer.body
         raise self._told(answer)
+
+    def _away(self, failure: Unreachable) -> StoreUnreachable:
+        return StoreUnreachable(f"the gateway at {self.url} cannot be reached: {failure}", gateway=self.url)
 
     def _encoded(self, request: Request) -> bytes:
         target = self._path + request.path
@@ -186,10 +184,10 @@ class Transport:
         return mine
 
 
-def _may_repeat(repeat: Repeat, error: Unavailable) -> bool:
+def _may_repeat(repeat: Repeat, failure: Unreachable | Unavailable) -> bool:
     if repeat is Repeat.ALWAYS:
         return True
-    return repeat is Repeat.UNSENT and isinstance(error, _Unsent)
+    return repeat is Repeat.UNSENT and isinstance(failure, Unreachable)
 
 
 class _Connections:
