@@ -24,7 +24,8 @@ class Claim:
         self._unanswered: dict[str, deque[list[tuple[str, str]]]] = {}
 
     async def __call__(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
-        """At most `count` leases; those of an earlier claim without an answer come first.
+        """At most `count` leases, except after a lost answer: an earlier claim of the worker that had no answer comes
+        back whole, in the place of a new one, however many leases it asked for. Call again for more.
 
         With a `request_id`, a secret of whoever asks, the same leases come whenever the same request is sent again,
         through any engine of the store; nothing is remembered here then.

@@ -23,7 +23,8 @@ class WorkSource(Protocol):
         """Say that the worker is gone for good."""
 
     async def claim(self, worker_id: str, count: int, *, wait: float = 0.0) -> list[Lease]:
-        """At most `count` leases. A lost answer costs nothing but a wait: call again and the same ones come back.
+        """At most `count` leases. A lost answer costs nothing but a wait: call again and the same ones come back, the
+        earlier claim whole, which may be more than this `count`.
 
         A source that is far away waits for work when there is none, at most `wait` seconds.
         """
