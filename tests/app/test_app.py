@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 import perdure
+from perdure.app.submitting import all_or_raise
 from perdure.engine.requests import TaskRequest
+from perdure.errors import Invalid
 
 
 @perdure.App("unused.db").task("importable")
@@ -210,3 +212,11 @@ def test_a_kind_says_which_errors_are_final(app):
     assert not strict.handler.gives_up_on(ConnectionError())
     assert strict.handler.gives_up_on(TimeoutError())
     assert strict.handler.gives_up_on(ValueError())
+
+
+async def test_the_errors_that_came_back_stay_as_they_were(app):
+    errors = [Invalid("one", field="x"), Invalid("two")]
+    with pytest.raises(Invalid, match="2 of 2 tasks were refused") as caught:
+        all_or_raise(errors)
+    assert caught.value.fields == {"field": "x", "index": 0, "submitted": []}
+    assert (str(errors[0]), errors[0].message, errors[0].fields) == ("one", "one", {"field": "x"})

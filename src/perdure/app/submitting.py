@@ -1,11 +1,13 @@
 """From calls to handles: one round trip for however many there are."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
+from perdure.app.call import not_a_task
 from perdure.app.handle import Access, Handle
 from perdure.app.known_kinds import declare_unknown
-from perdure.app.task import Call
+from perdure.app.task import Call, Task
 from perdure.engine.requests import TaskRequest
 from perdure.errors import Misuse, PerdureError
 from perdure.store.ledger import Submitted
@@ -48,6 +50,9 @@ def all_or_raise(answers: Sequence[Answer]) -> list[Handle[Any]]:
         return handles
     index, first = errors[0]
     if len(answers) > 1:
+        # The answers are the caller's: what is raised tells more than the one that it is made of.
+        cause, first = first.__cause__, copy(first)
+        first.__cause__ = cause
         first.args = (
             f"{len(errors)} of {len(answers)} tasks were refused, the first is number {index}: {first.message}."
             f" {len(handles)} are submitted; return_errors=True gives handles and errors side by side",
@@ -59,6 +64,10 @@ def all_or_raise(answers: Sequence[Answer]) -> list[Handle[Any]]:
 
 def _check(calls: Many) -> None:
     for call in calls:
+        if isinstance(call, Task):
+            raise Misuse(f"submit_many takes calls: write task.call(...) for {call.kind!r}", kind=call.kind)
+        if not isinstance(call, Call | TaskRequest):
+            raise not_a_task(call)
         if isinstance(call, Call) and call.results:
             field, result = next(iter(call.results.items()))
             raise Misuse(f"field {field!r} of {call.kind!r} is the {result!r} of a job: add this call to that job")

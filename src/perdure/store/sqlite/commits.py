@@ -9,11 +9,12 @@ connection is closed, and the next flush opens it anew.
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import apsw
 
-from perdure.errors import invariant
+from perdure.errors import PerdureError, invariant
 from perdure.flush import Call, grouped, merged, share
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, DATA_FAULTS, STORE_FAULTS, translate
@@ -200,7 +201,7 @@ class Commits:
             # Callers resend after an unknown outcome and are answered from what is stored.
             for group in groups:
                 for call in group:
-                    call.error = error
+                    call.error = _own(error)
         if tx.topics:
             self._announce(tx.topics)
 
@@ -224,7 +225,7 @@ class Commits:
         translated = translate(error, self._path)
         for call in calls:
             if not call.answered:
-                call.error = translated
+                call.error = _own(translated)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -241,4 +242,14 @@ class Commits:
 def _results(half: Call) -> list[Any]:
     if half.results is not None:
         return half.results
-    return [half.error] * len(half.items)
+    assert half.error is not None
+    return [_own(half.error) for _ in half.items]
+
+
+def _own(error: BaseException) -> BaseException:
+    """The error for one of several callers, who raise it on threads of their own and may add to it."""
+    if not isinstance(error, PerdureError):
+        return error
+    own = copy(error)
+    own.__cause__ = error.__cause__
+    return own
