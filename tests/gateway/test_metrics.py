@@ -18,6 +18,7 @@ from gateway.asking import Asker
 from gateway.lives import dead, held, submitted
 from gateway.serving import PATIENCE, served_process
 from perdure.telemetry.metrics import FAMILIES, LABEL_VALUES_MAX
+from skipping import skip
 
 
 async def exposition(asker: Asker) -> str:
@@ -70,8 +71,13 @@ async def test_paths_that_do_not_exist_make_no_labels(asker: Asker):
     assert sample(await exposition(asker), 'perdure_http_requests_total{route="unmatched",status="404"}') == 20
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
+def need(program: str) -> None:
+    if shutil.which(program) is None:
+        skip(f"{program} is not installed (Debian: prometheus)")
+
+
 async def test_promtool_finds_nothing_to_complain_about(asker: Asker):
+    need("promtool")
     await dead(asker)
     text = await exposition(asker)
     run = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
@@ -79,8 +85,8 @@ async def test_promtool_finds_nothing_to_complain_about(asker: Asker):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed (Debian: prometheus)")
 def test_a_real_prometheus_scrapes_it(tmp_path: Path):
+    need("prometheus")
     with served_process(tmp_path, "all") as (_, url):
         target = url.removeprefix("http://")
         config = {

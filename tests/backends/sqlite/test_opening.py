@@ -24,6 +24,7 @@ from perdure.errors import (
 from perdure.store.sqlite.identity import LOOK_EVERY_US
 from perdure.store.sqlite.opening import check_filesystem, check_version, filesystem
 from perdure.store.sqlite.store import SqliteStore
+from skipping import skip
 
 
 @pytest.mark.parametrize("version", ["3.7.0", "3.40.1", "3.44.5", "3.45.3", "3.50.6", "3.51.2"])
@@ -175,7 +176,7 @@ def mount(folder: Path, options: str) -> None:
         ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        pytest.skip(f"cannot mount: {done.stderr.strip()}")
+        skip(f"cannot mount: {done.stderr.strip()}")
 
 
 @pytest.fixture
