@@ -1,0 +1,53 @@
+"""`make mutants`: breaks each guard of the store in turn and asks whether a test notices.
+
+Survivors are listed with their reason in surviving.toml, or they need a test that kills them.
+"""
+
+import argparse
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from mutants.running import all_mutants, judged, record, warm_up
+
+SURVIVING = Path(__file__).with_name("surviving.toml")
+
+
+def main() -> int:
+    """Judge the mutants; 1 when one survives without a reason."""
+    parser = argparse.ArgumentParser(prog="python -m mutants")
+    parser.add_argument("only", nargs="*", help="statements whose names begin so; all without")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--list", action="store_true", help="only list the mutants")
+    parser.add_argument("--skip-justified", action="store_true", help="leave out those with a reason to survive")
+    given = parser.parse_args()
+    found = all_mutants(given.only)
+    reasons = tomllib.loads(SURVIVING.read_text()) if SURVIVING.exists() else {}
+    if given.skip_justified:
+        found = [each for each in found if each.name not in reasons]
+    if given.list:
+        print("\n".join(each.name for each in found))
+        return 0
+    warm_up()
+    print("which test runs which statement ...", flush=True)
+    tests = record()
+    print(f"{len(found)} mutants, {len(tests.seconds)} tests", flush=True)
+    begun, survivors = time.monotonic(), []
+    for count, (mutant, caught, seconds) in enumerate(judged(found, tests, given.processes), 1):
+        if not caught:
+            survivors.append(mutant.name)
+        verdict = "caught" if caught else "justified" if mutant.name in reasons else "SURVIVED"
+        print(f"{count:4} {seconds:5.1f} s  {verdict:<9} {mutant.name}", flush=True)
+    unexplained = sorted(set(survivors) - reasons.keys())
+    stale = sorted(reasons.keys() & {each.name for each in found} - set(survivors))
+    print(f"\n{len(found)} mutants in {time.monotonic() - begun:.0f} s: {len(found) - len(survivors)} caught, ", end="")
+    print(f"{len(survivors) - len(unexplained)} justified, {len(unexplained)} survive without a reason")
+    for title, names in (("survive", unexplained), ("are caught, their reasons can go", stale)):
+        if names:
+            print(f"{title}:", *names, sep="\n  ")
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

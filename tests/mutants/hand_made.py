@@ -1,0 +1,117 @@
+"""Faults that a person would make, each put into the running store by a few changed words."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from perdure.store.sqlite import commits, statements
+from perdure.store.sqlite.transaction import Transaction
+
+
+class HandMade(NamedTuple):
+    """A fault, how it is put in, and how it is taken out again by what `put` returns."""
+
+    name: str
+    put: Callable[[], Callable[[], None]]
+
+
+def replace(statement: str, sql: str) -> Callable[[], None]:
+    """Let the store run other SQL under this name; call what is returned to undo it."""
+    known: Any = statements.STATEMENTS
+    before = known[statement]
+    known[statement] = sql
+    return lambda: known.__setitem__(statement, before)
+
+
+def _changed(*changes: tuple[str, str, str]) -> Callable[[], Callable[[], None]]:
+    """A fault that writes other words into statements: (statement, words, instead)."""
+
+    def put() -> Callable[[], None]:
+        undo = []
+        for statement, words, instead in changes:
+            sql = statements.STATEMENTS[statement]
+            if words not in sql:
+                raise LookupError(f"{statement}.sql has no {words!r} any more: change the mutant, too")
+            undo.append(replace(statement, sql.replace(words, instead)))
+        return lambda: [each() for each in reversed(undo)] and None
+
+    return put
+
+
+def _early_answer() -> Callable[[], None]:
+    """Every seventh transaction is answered and then forgotten."""
+    transact = commits.Commits._transact
+    count = 0
+
+    def transact_sometimes(self: Any, groups: Any) -> None:
+        nonlocal count
+        count += 1
+        if count % 7:
+            transact(self, groups)
+            return
+        connection = self.connected()
+        connection.execute(statements.STATEMENTS["transaction_begin"])
+        tx = Transaction(connection, self._clock.now_us())
+        answers = [self._apply(tx, group) for group in groups]
+        connection.execute(statements.STATEMENTS["transaction_rollback"])
+        self._conclude(tx, groups, answers)
+
+    commits.Commits._transact = transact_sometimes  # type: ignore[method-assign]
+    return lambda: setattr(commits.Commits, "_transact", transact)
+
+
+def _no_sync() -> Callable[[], None]:
+    """What is to be written through to the disk is not."""
+    before = dict(commits.SYNCHRONOUS)
+    commits.SYNCHRONOUS.update(dict.fromkeys(before, before["OFF"]))
+    return lambda: commits.SYNCHRONOUS.update(before)
+
+
+_TOKEN = "live.token = item.value ->> 2 AND live.lease_ends_us > :now"
+
+HAND_MADE: tuple[HandMade, ...] = (
+    HandMade(
+        "no fence: any attempt of a task may settle it",
+        _changed(
+            ("settle_stage", "WHERE live.attempt_id = item.value ->> 1", "WHERE 1"),
+            ("settle_stage", _TOKEN, "live.lease_ends_us > :now"),
+        ),
+    ),
+    HandMade(
+        "no token: who knows the attempt may settle it", _changed(("settle_stage", _TOKEN, "live.lease_ends_us > :now"))
+    ),
+    HandMade("a lease that ran out may be renewed", _changed(("renew", "live.lease_ends_us > :now AND ", ""))),
+    HandMade(
+        "a lease that ran out may settle",
+        _changed(("settle_stage", _TOKEN, "live.token = item.value ->> 2")),
+    ),
+    HandMade(
+        "the duty ends an attempt without looking whether its lease is over",
+        _changed(("settle_stage", "live.lease_ends_us <= :now", "1")),
+    ),
+    HandMade(
+        "a task is promoted when it is due or waits for nothing",
+        _changed(
+            *(
+                ("due_stage", words, instead)
+                for words, instead in (("waits = 0 AND due_us <= :now", "(waits = 0 OR due_us <= :now)"),)
+            )
+        ),
+    ),
+    HandMade(
+        "parents that end in one flush count once",
+        _changed(("children_count_down", "waits = waits - touched.good - touched.bad", "waits = waits - 1")),
+    ),
+    HandMade(
+        "a result is taken while the task is being cancelled",
+        _changed(
+            (
+                "settle_stage",
+                "live.state IN ('leased', 'running')",
+                "live.state IN ('leased', 'running', 'cancelling')",
+            ),
+        ),
+    ),
+    HandMade("the fence does not grow", _changed(("claim_lease", "max(live.fence + 1, :now)", "1"))),
+    HandMade("the answer comes before the commit", _early_answer),
+    HandMade("nothing is written through to the disk", _no_sync),
+)
