@@ -1,8 +1,9 @@
 """From the arguments of a submit to a call: which are options, which are the handler's fields."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
+from perdure.app.node import Node
 from perdure.app.task import OPTION_NAMES, Call, Task, is_result
 from perdure.errors import Misuse
 
@@ -24,6 +25,9 @@ def call_of(
 
     Raises `Misuse` where the arguments contradict each other and `Invalid` where the handler does not take them.
     """
+    if not isinstance(target, Task | Call | str):
+        raise not_a_task(target)
+    _refuse_nodes({**{str(place): value for place, value in enumerate(args)}, **fields, "payload": payload})
     said = {name: fields[name] for name in fields if name in OPTION_NAMES and fields[name] is not None}
     fields = {name: fields[name] for name in fields if name not in OPTION_NAMES}
     if isinstance(target, Call):
@@ -43,6 +47,31 @@ def call_of(
         results = {name: value for name, value in fields.items() if is_result(value)}
         return Call(kind, {name: fields[name] for name in fields if name not in results}, said, results=results)
     return task.call(*args, **fields).with_options(**said)
+
+
+def not_a_task(target: object) -> Misuse:
+    """The error about something that cannot be submitted, with what to write instead."""
+    if isinstance(target, Coroutine):
+        target.close()  # Nobody will await it, and Python would complain of that too.
+        return Misuse(
+            f"{getattr(target, '__qualname__', 'this')}(...) is a coroutine, not a task: pass the task and its"
+            " arguments, do not call it"
+        )
+    if callable(target):
+        name = getattr(target, "__qualname__", type(target).__name__)
+        return Misuse(f"{name} is not a task: decorate it with @app.task(kind)")
+    return Misuse(
+        f"a value of type {type(target).__name__} is not a task: pass the task and its arguments, do not call it"
+    )
+
+
+def _refuse_nodes(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        inner = value if isinstance(value, list | tuple) else value.values() if isinstance(value, dict) else (value,)
+        for each in inner:
+            if isinstance(each, Node):
+                place = f"argument {name}" if name.isdigit() else f"{name}="
+                raise Misuse(f"{place} is the job's task {each.name!r} itself, not what it returns: use node.result")
 
 
 def _refuse_arguments(call: Call[Any], args: Sequence[Any], fields: Mapping[str, Any], payload: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack,
 
 import msgspec
 
+from perdure.app.kind_check import check_kind, check_options
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
 from perdure.engine.requests import TaskRequest
@@ -227,7 +228,10 @@ class TaskDecorator:
 
 
 def registration(kind: str, options: KindOptions) -> dict[str, Any]:
-    """The options as the registry takes them. Raises `Misuse` for an unknown one and for two that contradict."""
+    """The options as the registry takes them. Raises `Misuse` for a bad name, and for options that are
+    unknown, contradict each other, or have values that no task could have.
+    """
+    check_kind(kind)
     unknown = sorted(options.keys() - KindOptions.__annotations__.keys())
     if unknown:
         known = ", ".join(sorted(KindOptions.__annotations__))
@@ -236,11 +240,19 @@ def registration(kind: str, options: KindOptions) -> dict[str, Any]:
     if "max_attempts" in said:
         if "retry" in said:
             raise Misuse(f"task {kind!r}: say max_attempts either on its own or inside retry=, not both", kind=kind)
-        said["retry"] = Retry(said.pop("max_attempts"))
+        said["retry"] = _retry(kind, said.pop("max_attempts"))
     if "upcasts" in said:
         said["upcasters"] = said.pop("upcasts")
     if isinstance(said.get("retention"), Mapping):
         said["retention"] = dict(said["retention"])
+    check_options(kind, said)
     for name in said.keys() & {"retry_on", "give_up_on", "capabilities"}:
         said[name] = tuple(said[name])
     return said
+
+
+def _retry(kind: str, max_attempts: Any) -> Retry:
+    try:
+        return Retry(max_attempts)
+    except Invalid as problem:
+        raise Misuse(f"task {kind!r}: {problem.message}", kind=kind, field="max_attempts") from None

@@ -1,0 +1,64 @@
+"""Mistakes with tasks, refused where they are made and told with what to write instead."""
+
+import pytest
+
+import perdure
+
+
+async def test_a_function_that_is_no_task_is_refused(app):
+    def plain(): ...
+
+    with pytest.raises(perdure.Misuse, match=r"plain is not a task: decorate it with @app.task\(kind\)"):
+        await app.submit(plain)
+    with pytest.raises(perdure.Misuse, match="is not a task: decorate it"):
+        await app.submit(lambda: None)
+    with pytest.raises(perdure.Misuse, match="is not a task: decorate it"):
+        await app.submit_many([plain])
+
+
+async def test_a_task_that_was_called_is_refused(app):
+    with pytest.raises(perdure.Misuse, match="pass the task and its arguments, do not call it"):
+        await app.submit(app.tasks["greet"]("Ann"))
+    with pytest.raises(perdure.Misuse, match="of type int is not a task: pass the task"):
+        await app.submit(app.tasks["add"](1))
+    with pytest.raises(perdure.Misuse, match=r"write task.call\(...\) for 'add'"):
+        await app.submit_many([app.tasks["add"]])
+
+
+def test_a_decorator_without_a_kind_is_refused(app):
+    with pytest.raises(perdure.Misuse, match=r'write @app.task\("resize"\) above resize'):
+
+        @app.task
+        def resize(): ...
+
+
+@pytest.mark.parametrize("kind", ["", "two words", "-dash", "k" * 201, None, 7])
+def test_a_bad_name_of_a_kind_is_refused_at_the_decorator(app, kind):
+    with pytest.raises(perdure.Misuse, match="cannot be a kind: kind must be"):
+        app.task(kind)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"priority": 10}, "priority"),
+        ({"queue": "no good"}, "queue must be"),
+        ({"timeout": -1}, "timeout"),
+        ({"max_attempts": 0}, "max_attempts must be between"),
+        ({"retry": 3}, "retry must be a perdure.Retry"),
+        ({"lease": "long"}, "lease"),
+        ({"retention": {"running": 1}}, "retention"),
+    ],
+)
+def test_a_bad_option_of_a_kind_is_refused_at_the_decorator_with_its_name(app, options, says):
+    with pytest.raises(perdure.Misuse, match=f"task 'resize': {says}"):
+        app.task("resize", **options)
+
+
+def test_a_node_given_for_its_result_is_refused(app):
+    job = app.job("sums")
+    node = job.add("add", left=1)
+    for wrong in ({"left": node}, {"left": [node]}, {"payload": {"left": node}}):
+        with pytest.raises(perdure.Misuse, match=r"use node\.result"):
+            job.add("add", **wrong)
+    job.__exit__(ValueError, ValueError(), None)
