@@ -24,6 +24,22 @@ CONFIG_VARIABLE = "PERDURE_CONFIG"
 
 DAY = 86_400.0
 
+_NOT_SETTINGS = (
+    "PERDURE_BENCH_",
+    "PERDURE_EFFECT_LEDGER",
+    "PERDURE_MUTANTS_",
+    "PERDURE_SCHEMA_",
+    "PERDURE_SIMULATION_",
+    "PERDURE_TEST_",
+)
+"""How the names begin that the built-in kinds, the tests and the benchmarks have for themselves."""
+_NUMBERS: Mapping[Any, str] = {
+    int: "a whole number",
+    int | None: "a whole number",
+    float: "a number",
+    float | None: "a number",
+}
+
 
 class SettingRow(NamedTuple):
     """One setting as the documentation shows it."""
@@ -229,6 +245,19 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """One sentence for each `PERDURE_*` that means nothing here, with the setting that may have been meant."""
+    known = [variable(each.name) for each in _known()] + [CONFIG_VARIABLE]
+    sentences = []
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or name in known or name.startswith(_NOT_SETTINGS):
+            continue
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        sentences.append(f"{name} is not a setting and changes nothing{hint}")
+    return sentences
+
+
 def _known() -> Iterator["Field[Any]"]:
     return iter(fields(Settings))
 
@@ -286,8 +315,26 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    said = {each.name: environ[variable(each.name)] for each in _known() if variable(each.name) in environ}
-    return _converted(said, "the environment")
+    """The settings of `PERDURE_*`, checked one by one. Raises `Invalid` with the variable and its value."""
+    chosen: dict[str, Any] = {}
+    hints = get_type_hints(Settings)
+    for each in _known():
+        text = environ.get(variable(each.name))
+        if text is None:
+            continue
+        said = f"{variable(each.name)}={text!r}"
+        try:
+            converted = _converted({each.name: text}, "the environment")
+        except Invalid as problem:
+            wanted = _NUMBERS.get(hints[each.name])
+            fact = f"{said} is not {wanted}" if wanted is not None else f"{said}: {problem.message}"
+            raise Invalid(fact, field=each.name) from None
+        try:
+            _check(each, converted[each.name])
+        except Invalid as problem:
+            raise Invalid(f"{said}: {problem.message}", field=each.name) from None
+        chosen |= converted
+    return chosen
 
 
 def _converted(said: Mapping[str, Any], source: str) -> dict[str, Any]:

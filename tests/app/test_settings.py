@@ -5,7 +5,7 @@ import math
 import pytest
 
 from perdure.errors import Invalid, Malformed
-from perdure.settings import Settings, settings_table
+from perdure.settings import Settings, settings_table, unknown_variables
 
 
 def test_defaults_hold_where_nothing_is_said():
@@ -53,9 +53,25 @@ def test_a_bad_value_is_refused_with_the_setting_named(name, value):
     assert name in str(refused.value)
 
 
-def test_an_environment_that_is_no_number_is_refused_with_its_source():
-    with pytest.raises(Invalid, match=r"setting concurrency \(said by the environment\)"):
-        Settings.load(environ={"PERDURE_CONCURRENCY": "many"})
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("PERDURE_CONCURRENCY", "many", "^PERDURE_CONCURRENCY='many' is not a whole number$"),
+        ("PERDURE_PREFETCH", "1.5", "^PERDURE_PREFETCH='1.5' is not a whole number$"),
+        ("PERDURE_GRACE", "long", "^PERDURE_GRACE='long' is not a number$"),
+        ("PERDURE_CONCURRENCY", "0", "^PERDURE_CONCURRENCY='0': .* must be 1 to 1000 tasks"),
+        ("PERDURE_LOG_LEVEL", "loud", "^PERDURE_LOG_LEVEL='loud': .* must be one of debug"),
+    ],
+)
+def test_a_bad_value_in_the_environment_is_refused_with_its_variable(name, text, says):
+    with pytest.raises(Invalid, match=says):
+        Settings.load(environ={name: text})
+
+
+def test_an_unknown_variable_is_told_with_the_nearest_one():
+    environ = {"PERDURE_CONCURENCY": "3", "PERDURE_GRACE": "3", "PERDURE_TEST_LIVES": "3", "PERDURE_EFFECT_LEDGER": "x"}
+    [sentence] = unknown_variables(environ)
+    assert sentence == "PERDURE_CONCURENCY is not a setting and changes nothing; did you mean PERDURE_CONCURRENCY?"
 
 
 def test_an_unknown_setting_is_refused_and_the_nearest_is_named(tmp_path):
