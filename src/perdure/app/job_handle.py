@@ -89,8 +89,8 @@ class JobHandle:
                 await operations.wait_ended(self._access.principal.organization, open_ids, left)
             except WaitTimedOut:
                 raise WaitTimedOut(
-                    f"job {self.id} has not ended after {timeout:g} s; it goes on: {view.open} of {view.total} tasks"
-                    " were open",
+                    f"job {self.id} has not ended after {round(timeout or 0.0, 3):g} s; it goes on:"
+                    f" {view.open} of {view.total} tasks were open",
                     job_id=self.id,
                 ) from None
         return view.state

@@ -196,7 +196,7 @@ def _timed_out(waiter: _Waiter, timeout: float) -> WaitTimedOut:
     left = sorted(waiter.open)
     shown = ", ".join(left[:SHOWN_IDS]) + (f" and {len(left) - SHOWN_IDS} more" if len(left) > SHOWN_IDS else "")
     return WaitTimedOut(
-        f"{len(left)} of {len(left) + len(waiter.ended)} tasks had not ended after {timeout:g} s: {shown}",
+        f"{len(left)} of {len(left) + len(waiter.ended)} tasks had not ended after {round(timeout, 3):g} s: {shown}",
         task_ids=left,
         timeout=timeout,
     )

@@ -178,8 +178,9 @@ class WaitEnded:
 def _timed_out(waiter: _Waiter, timeout: float | None) -> WaitTimedOut:
     left = sorted(waiter.open)
     shown = ", ".join(left[:SHOWN_IDS]) + (f" and {len(left) - SHOWN_IDS} more" if len(left) > SHOWN_IDS else "")
+    waited = round(timeout or 0.0, 3)
     return WaitTimedOut(
-        f"{len(left)} of {len(left) + len(waiter.ended)} tasks had not ended after {timeout:g} s: {shown}",
+        f"{len(left)} of {len(left) + len(waiter.ended)} tasks had not ended after {waited:g} s: {shown}",
         task_ids=left,
         timeout=timeout,
     )

@@ -21,7 +21,7 @@ def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | Pe
     answers: list[TaskState | PerdureError] = []
     chosen: dict[int, tuple[Redrive, list[Any]]] = {}
     for each, row in zip(redrives, looked, strict=True):
-        refusal = _refuse(each, row) if row[0] not in chosen else _conflict(each, "being redriven")
+        refusal = _refuse(each, row) if row[0] not in chosen else _conflict(each, "being run again")
         if refusal is None:
             chosen[row[0]] = (each, row)
         answers.append(refusal or TaskState.PENDING)
@@ -50,7 +50,7 @@ def _refuse(each: Redrive, row: list[Any]) -> PerdureError | None:
 
 def _conflict(each: Redrive, state: str) -> Conflict:
     return Conflict(
-        f"task {each.task_id} is {state}: only failed and dead-lettered tasks can be redriven",
+        f"task {each.task_id} is {state}: only failed and dead-lettered tasks can be run again",
         task_id=each.task_id,
         state=state,
     )
