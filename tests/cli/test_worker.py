@@ -138,13 +138,6 @@ def test_what_is_not_an_app_is_refused(
     assert fact in str(caught.value)
 
 
-def test_an_app_of_another_store_is_not_bent_to_this_one(perdure: Perdure, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere.py").write_text("import perdure\napp = perdure.App('elsewhere.db')\n")
-    answer = perdure("worker", "elsewhere:app", "--store", "here.db")
-    assert answer.code == 2
-    assert "an app of the store elsewhere.db, not of here.db" in answer.err
-
-
 def test_changes_are_new_gone_and_different_files(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
     (tmp_path / ".venv").mkdir()

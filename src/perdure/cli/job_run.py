@@ -23,6 +23,7 @@ from perdure.domain.states import BAD_ENDS, JOB_ENDED, JobState
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, Refused, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
+from perdure.settings import variable
 from perdure.worker.worker_settings import CONCURRENCY_LIMIT
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ STARTED_EVERY = 0.02
 START_SECONDS = 30.0
 """How long workers may take to register."""
 SHOWN_FAILURES = 5
+STORE_VARIABLE = variable("store")
 
 
 class Plan(NamedTuple):
@@ -81,10 +83,23 @@ def run_job(plan: Plan) -> int:
 
 @contextlib.contextmanager
 def _store(plan: Plan) -> Iterator[str]:
-    """The store to run on: the one that was named, or a temporary one."""
-    if plan.store is not None:
-        yield plan.store
-        return
+    """The store to run on: the one that was named, or a temporary one. The environment is put back afterwards."""
+    before = os.environ.get(STORE_VARIABLE)
+    try:
+        if plan.store is not None:
+            yield plan.store
+        else:
+            with _temporary_store(plan) as store:
+                yield store
+    finally:
+        if before is not None:
+            os.environ[STORE_VARIABLE] = before
+        else:
+            os.environ.pop(STORE_VARIABLE, None)
+
+
+@contextlib.contextmanager
+def _temporary_store(plan: Plan) -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix="perdure-job-")
     store = str(Path(folder) / "job.db")
     write_note(f"running on a temporary store, {store}{', which is kept' if plan.keep else ''}")
@@ -118,7 +133,8 @@ def _ledger(path: Path | None) -> Iterator[None]:
 
 
 async def _run(plan: Plan, job_file: JobFile, store: str, shares: list[int]) -> Run:
-    app = the_app(plan.target, store)
+    said_by = "PERDURE_STORE or --store" if plan.store is not None else "`job run` without a store"
+    app = the_app(plan.target, store, said_by)
     _check_kinds(app, job_file)
     try:
         system = await app.system()

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perdure.errors import Malformed, Misuse
+from perdure.errors import Malformed, Misuse, PerdureError
 
 if TYPE_CHECKING:
     from perdure.app import App
@@ -46,6 +46,8 @@ def _imported(module_name: str, folder: str) -> object:
                 module=module_name,
             ) from None
         raise Misuse(_import_failure(module_name, error), module=module_name) from error
+    except PerdureError:
+        raise  # It says what is wrong and what to do about it.
     except Exception as error:
         raise Misuse(_import_failure(module_name, error), module=module_name) from error
 

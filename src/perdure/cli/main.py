@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from perdure.cli import database, dead_letter, dev, job, queue, serve, submit, task, worker, worker_orders
-from perdure.cli.problems import FAILED, INTERRUPTED, USAGE, tell, tell_usage
+from perdure.cli.problems import FAILED, INTERRUPTED, USAGE, tell, tell_usage, warn
 from perdure.errors import PerdureError
 
 UsageProblem: Any = typer.BadParameter.__mro__[2]
@@ -65,6 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. An error is one line on standard error, or with `--json` one
     JSON object there; `perdure --debug ...` shows its traceback.
     """
+    _note_unknown_variables(arguments)
     as_json = "--json" in arguments
     debug = "--debug" in arguments[:1]
     try:
@@ -92,3 +93,14 @@ def run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:
         sys.stderr.write("interrupted\n")
     return code if isinstance(code, int) else 0
+
+
+def _note_unknown_variables(arguments: Sequence[str]) -> None:
+    """Tell of `PERDURE_*` that mean nothing; a process that a command started leaves that to the command."""
+    named = {name for name in os.environ if name.startswith("PERDURE_")} - {"PERDURE_STORE"}
+    if not named or "--attached" in arguments:
+        return
+    from perdure.settings import unknown_variables
+
+    for sentence in unknown_variables(os.environ):
+        warn(sentence, as_json="--json" in arguments)

@@ -34,6 +34,11 @@ def tell_usage(problem: Any, as_json: bool) -> int:
     return USAGE
 
 
+def warn(sentence: str, as_json: bool) -> None:
+    """Write a warning as one line, or one JSON object with the code `warning`; the command goes on."""
+    _write("warning", sentence if as_json else f"warning: {sentence}", {}, as_json)
+
+
 def _write(code: str, message: str, fields: dict[str, Any], as_json: bool) -> None:
     line = " ".join(message.split())
     told = {"code": code, "message": line, "fields": fields}

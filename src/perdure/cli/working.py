@@ -33,26 +33,48 @@ def work(options: WorkOptions) -> int:
     """Work until told to stop; returns the exit code."""
     app = the_app(options.target, options.store)
     configure(app.settings, as_json=options.json_log)
+    _note_other_store(app, options)
     said = {name: value for name, value in options.chosen.items() if value not in (None, ())}
     asyncio.run(_work(app, options, said))
     return 0
 
 
-def the_app(target: str | None, store: str | None) -> "App":
-    """The user's app, or one that has the built-in kinds only. Raises `Misuse` where it insists on another store."""
+def the_app(target: str | None, store: str | None, said_by: str = "PERDURE_STORE or --store") -> "App":
+    """The user's app on `store`, or one that has the built-in kinds only.
+
+    The module is imported with `PERDURE_STORE` set to `store`, which is where `App()` takes its store from. Raises
+    `Misuse` for an app whose code names another one.
+    """
     from perdure.app import App
     from perdure.cli.session import same_store
+    from perdure.settings import variable
 
     if target is None:
         return App(store)
+    if store is not None:
+        os.environ[variable("store")] = store
     app = load_app(target)
     if store is not None and not same_store(app.settings.store, store):
+        own = app.settings.store
         raise Misuse(
-            f"{target} is an app of the store {app.settings.store}, not of {store}: leave --store out, or let the app"
-            " take its store from PERDURE_STORE",
-            store=app.settings.store,
+            f"{said_by} says {store}, the app {target} says {own}, a name that is fixed in its code: say --store {own},"
+            " or write App() there, which takes the store that the command says",
+            store=own,
         )
     return app
+
+
+def _note_other_store(app: "App", options: WorkOptions) -> None:
+    """Say so where the environment names a store that the app does not work on."""
+    from perdure.cli.problems import warn
+    from perdure.cli.session import same_store
+    from perdure.settings import variable
+
+    named = os.environ.get(variable("store"))
+    own = app.settings.store
+    if named and options.store is None and not same_store(own, named):
+        sentence = f"{options.target} works on its own store {own}, not on PERDURE_STORE's {named}"
+        warn(sentence, as_json=options.json_log)
 
 
 async def _work(app: "App", options: WorkOptions, said: dict[str, Any]) -> None:
