@@ -182,7 +182,7 @@ def _act(
     verb: str, participle: str, act: Act, selection: Selection, yes: bool, store: str | None, as_json: bool
 ) -> None:
     from perdure.cli.confirm import confirm
-    from perdure.cli.output import write_json
+    from perdure.cli.output import counted, write_json
     from perdure.cli.session import on_store
 
     if not selection.ids or verb == "purge":
@@ -193,9 +193,11 @@ def _act(
     if as_json:
         write_json({participle: done, "refused": [{"id": each.id, "message": each.refusal} for each in refused]})
     else:
-        sys.stdout.write(f"{done} tasks are {participle}\n")
+        if done or not refused:
+            sys.stdout.write(f"{counted(done, 'task')} {'is' if done == 1 else 'are'} {participle}\n")
         for answer in refused:
-            sys.stderr.write(f"perdure: {answer.id}: {answer.refusal}\n")
+            named = answer.refusal if answer.id in answer.refusal else f"{answer.id} {answer.refusal}"
+            sys.stderr.write(f"perdure: {named}\n")
     if refused:
         raise typer.Exit(2)
 
@@ -238,8 +240,10 @@ def _filter(kinds: tuple[str, ...], queues: tuple[str, ...], discarded: bool | N
 
 
 def _described(selection: Selection) -> str:
+    from perdure.cli.output import counted
+
     if selection.ids:
-        return f"{len(selection.ids)} dead letters"
+        return counted(len(selection.ids), "dead letter")
     kinds = f" of kind {' or '.join(selection.kinds)}" if selection.kinds else ""
     queues = f" in queue {' or '.join(selection.queues)}" if selection.queues else ""
     return f"all dead letters{kinds}{queues}"

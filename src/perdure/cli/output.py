@@ -83,6 +83,11 @@ def shown_seconds(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d} min"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def console(*, to_stderr: bool = False) -> "Console":
     """Rich's console; as wide as it takes where no terminal is."""
     from rich.console import Console

@@ -61,7 +61,7 @@ def resume(queue: QueueName, store: StoreOption = None, json: JsonOption = False
 def purge(queue: QueueName, yes: YesOption = False, store: StoreOption = None, json: JsonOption = False) -> None:
     """Cancel everything that waits in a queue; what runs goes on."""
     from perdure.cli.confirm import confirm
-    from perdure.cli.output import write_json
+    from perdure.cli.output import counted, write_json
     from perdure.cli.session import on_store
 
     confirm(f"cancel everything that waits in queue {queue}?", yes)
@@ -73,7 +73,8 @@ def purge(queue: QueueName, yes: YesOption = False, store: StoreOption = None, j
     if json:
         write_json({"queue": queue, "cancelled": cancelled})
     else:
-        sys.stdout.write(f"{cancelled} tasks of queue {queue} are cancelled\n")
+        verb = "is" if cancelled == 1 else "are"
+        sys.stdout.write(f"{counted(cancelled, 'task')} of queue {queue} {verb} cancelled\n")
 
 
 def _set_paused(queue: str, paused: bool, store: str | None, json: bool) -> None:

@@ -78,18 +78,22 @@ def _submitted(request: "TaskRequest", store: str | None, as_json: bool, wait: b
     """Submit and tell; one JSON document is enough, so that a wait tells all there is."""
     from perdure.cli.session import on_store
 
-    submitted = on_store(store, lambda session: _submit(session, request), create=True)
+    submitted = on_store(store, lambda session: _submit(session, request, note=not wait and not as_json), create=True)
     if not (wait and as_json):
         _tell(submitted, as_json)
     return submitted
 
 
-async def _submit(session: "Session", request: "TaskRequest") -> "Submitted":
+async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> "Submitted":
+    from perdure.cli.unserved import note_unserved
+    from perdure.domain.states import ENDED
     from perdure.errors import PerdureError
 
     [answer] = await session.operations.submit([request], session.principal)
     if isinstance(answer, PerdureError):
         raise answer
+    if note and answer.state not in ENDED:
+        await note_unserved(session, [request.kind])
     return answer
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perdure.cli.output import (
+    counted,
     plain,
     shown_instant,
     shown_seconds,
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 def write_tasks(page: "Page") -> None:
     """A page of tasks, and how to see the next one."""
     write_table(
-        ("ID", "STATE", "KIND", "QUEUE", "FAILURES", "CREATED", "FINISHED"),
+        ("ID", "STATE", "KIND", "QUEUE", "ATTEMPT", "CREATED", "FINISHED"),
         [
             (
                 view.id,
                 _state(view),
                 view.kind,
                 view.queue,
-                _failures(view),
+                _attempt(view),
                 shown_instant(view.created_us),
                 shown_instant(view.finished_us),
             )
@@ -40,7 +41,7 @@ def write_tasks(page: "Page") -> None:
 
 
 def write_task(view: "TaskView", attempts: "Sequence[AttemptView]") -> None:
-    """One task, all of it."""
+    """One task, all of it, with the traceback of its last error at the end."""
     write_facts([*_identity(view), *_times(view), *_outcome(view)])
     if attempts:
         write_line("")
@@ -61,6 +62,9 @@ def write_task(view: "TaskView", attempts: "Sequence[AttemptView]") -> None:
             ],
             "",
         )
+    if view.last_error is not None and view.last_error.traceback:
+        write_line("")
+        write_line(view.last_error.traceback.rstrip("\n"))
 
 
 Facts = list[tuple[str, object]]
@@ -73,8 +77,8 @@ def _identity(view: "TaskView") -> Facts:
         ("state", _state(view)),
         ("queue", f"{view.queue} (priority {view.priority})"),
         ("job", f"{view.job} ({view.name})" if view.job else None),
-        ("waits for", f"{view.waits} tasks" if view.waits else None),
-        ("failures", f"{_failures(view)}, losses {view.losses}"),
+        ("waits for", counted(view.waits, "task") if view.waits else None),
+        ("attempt", f"{_attempt(view)}, losses {view.losses}"),
         ("generation", view.generation if view.generation > 1 else None),
         ("worker", view.worker),
     ]
@@ -120,9 +124,9 @@ def _state(view: "TaskView") -> str:
     return f"{shown}, discarded" if view.discarded else shown
 
 
-def _failures(view: "TaskView") -> str:
-    """How often its handler failed, of how often it may."""
-    return f"{view.attempt - (view.finished_us is None)} of {view.max_attempts}"
+def _attempt(view: "TaskView") -> str:
+    """The attempt that runs, comes next or ended it, of how many it may have."""
+    return f"{view.attempt} of {view.max_attempts}"
 
 
 def _ran(began_us: int | None, ended_us: int | None) -> str:

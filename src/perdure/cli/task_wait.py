@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perdure.cli.output import console, plain, write_json, write_note, write_table
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
+from perdure.cli.unserved import note_unserved
 from perdure.errors import NotFound
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | Non
 
     Raises `WaitTimedOut`, and `NotFound` for a task that the store does not have.
     """
-    ended = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of))
+    ended = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of, note=not as_json))
     if as_json:
         write_json({"tasks": [plain(each) for each in ended]})
     else:
@@ -33,10 +34,17 @@ def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | Non
     return SUCCEEDED if all(each.state in GOOD_ENDS for each in ended) else FAILED
 
 
-async def _wait(session: Session, task_ids: Sequence[str], timeout: float | None, any_of: bool) -> "list[Ended]":
+async def _wait(
+    session: Session, task_ids: Sequence[str], timeout: float | None, any_of: bool, *, note: bool
+) -> "list[Ended]":
+    kinds = set()
     for task_id in task_ids:
-        if await session.views.task(session.organization, task_id) is None:
+        view = await session.views.task(session.organization, task_id)
+        if view is None:
             raise NotFound(f"there is no task {task_id} in this store", what="task", id=task_id)
+        if note and view.finished_us is None:
+            kinds.add(view.kind)
+    await note_unserved(session, kinds)
     async with watched(len(task_ids), "tasks") as advance, _watch(session, task_ids, advance):
         return await session.operations.wait_ended(session.organization, task_ids, timeout, any_of)
 
