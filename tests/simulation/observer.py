@@ -7,36 +7,36 @@ import apsw
 
 MOVES_TABLE = """
 CREATE TABLE simulated_moves (
-    m INTEGER PRIMARY KEY, task INTEGER NOT NULL, what TEXT NOT NULL, state TEXT, attempt TEXT, generation INTEGER
+    m INTEGER PRIMARY KEY, task INTEGER NOT NULL, what TEXT NOT NULL, state TEXT, attempt TEXT, generation INTEGER, due_us INTEGER
 )
 """
 
 TRIGGERS = """
 CREATE TRIGGER simulated_begin AFTER INSERT ON {live} BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation)
-    VALUES (new.n, 'begin', new.state, new.attempt_id, new.generation);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
+    VALUES (new.n, 'begin', new.state, new.attempt_id, new.generation, new.due_us);
 END;
 CREATE TRIGGER simulated_move AFTER UPDATE OF state, attempt_id ON {live}
 WHEN old.state <> new.state OR old.attempt_id IS NOT new.attempt_id BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation)
-    VALUES (new.n, 'move', new.state, new.attempt_id, new.generation);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
+    VALUES (new.n, 'move', new.state, new.attempt_id, new.generation, new.due_us);
 END;
 CREATE TRIGGER simulated_leave AFTER DELETE ON {live} BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation)
-    VALUES (old.n, 'leave', old.state, old.attempt_id, old.generation);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
+    VALUES (old.n, 'leave', old.state, old.attempt_id, old.generation, old.due_us);
 END;
 CREATE TRIGGER simulated_end AFTER INSERT ON {ends} BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation)
-    VALUES (new.n, 'end', new.state, new.attempt_id, new.generation);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
+    VALUES (new.n, 'end', new.state, new.attempt_id, new.generation, new.due_us);
 END;
 CREATE TRIGGER simulated_rewrite AFTER UPDATE OF state, result ON {ends}
 WHEN old.state <> new.state OR old.result IS NOT new.result BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation)
-    VALUES (new.n, 'rewrite', new.state, new.attempt_id, new.generation);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
+    VALUES (new.n, 'rewrite', new.state, new.attempt_id, new.generation, new.due_us);
 END;
 CREATE TRIGGER simulated_remove AFTER DELETE ON {ends} BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation)
-    VALUES (old.n, 'remove', old.state, old.attempt_id, old.generation);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
+    VALUES (old.n, 'remove', old.state, old.attempt_id, old.generation, old.due_us);
 END;
 """
 
@@ -50,6 +50,7 @@ class Move(NamedTuple):
     state: str
     attempt: str | None
     generation: int
+    due_us: int
 
 
 class TaskRow(NamedTuple):
@@ -86,7 +87,7 @@ class Observer:
 
     def moves(self) -> list[Move]:
         """What was moved since the last look, in order."""
-        query = "SELECT m, task, what, state, attempt, generation FROM simulated_moves WHERE m > ? ORDER BY m"
+        query = "SELECT m, task, what, state, attempt, generation, due_us FROM simulated_moves WHERE m > ? ORDER BY m"
         found = [Move(*row) for row in self.connection.execute(query, (self._seen,))]
         if found:
             self._seen = found[-1].m

@@ -94,7 +94,7 @@ class Witness:
         self._now_us = now_us
         settlings = {each.hold.task_id: each for each in arguments[0]} if verb == "settle" else {}
         if verb == "order" and not isinstance(answer, BaseException):
-            self._note_order(*arguments[:2])
+            self._note_order(*arguments[1:3])
         if verb == "suspend_losses":
             self._suspended_until_us = max(self._suspended_until_us, arguments[0])
         if verb == "cascade":
@@ -147,6 +147,8 @@ class Witness:
             known.attempt = None
         if new is TaskState.LEASED:
             self._check_claimable(name, known)
+        if event is Event.PROMOTE and move.due_us > self._now_us:
+            self.wrong(f"{name} at {self._now_us}, but it is due at {move.due_us}")
         if new is TaskState.CANCELLING and known.attempt is not None and verb == "cascade":
             known.attempt.cancel_ends_us = self._now_us + self._grace_us
         if old in ENDED and move.generation != known.generation + 1:
