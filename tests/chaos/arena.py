@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 
 import perdure
 from chaos.app import make_app
-from chaos.crew import Crew, Member
+from chaos.crew import Crew
 from chaos.effects import Effects
 from chaos.operations import OperationLog
 from conformance.histories import broken_histories
@@ -178,23 +179,33 @@ class Arena:
                 self.check(task.id in ends, f"task {task.id} succeeded and no handler came to its end")
 
 
-async def held(folder: Path, seed: int, quick: bool, case: Callable[[Arena], Awaitable[None]]) -> Arena:
-    """Run one case in a folder of its own, and judge it. Raises `NotRun`."""
+async def held(folder: Path, seed: int, quick: bool, seconds: float, case: Callable[[Arena], Awaitable[None]]) -> Arena:
+    """Run one case in a folder of its own, for so many seconds at most. Raises `NotRun`.
+
+    Whatever it raises else is one more thing that is wrong.
+    """
     store = folder / "perdure.db"
     effects, log = Effects(folder / "effects"), OperationLog(folder / "operations")
     with Crew(folder, store, effects.path) as crew:
         app = make_app(str(store), effects)
         arena = Arena(folder, quick, seed, crew, effects, app, log)
         try:
-            async with app:
+            async with asyncio.timeout(seconds), app:
                 await case(arena)
+        except NotRun:
+            raise
+        except TimeoutError:
+            arena.wrong.append(f"it did not end within {seconds:g} s")
+        except Exception:
+            arena.wrong.append(traceback.format_exc())
         finally:
             effects.close()
         if arena.wrong:
-            arena.wrong += [words for member in crew.members if (words := _words(member))][:4]
+            arena.wrong += [words for log in sorted(folder.rglob("process-*.log")) if (words := _words(log))][:4]
     return arena
 
 
-def _words(member: Member) -> str:
-    words = member.last_words()
-    return f"process {member.pid} (exit code {member.code}) said:\n{words}" if words else ""
+def _words(log: Path) -> str:
+    """The end of what a process printed."""
+    words = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+    return f"{log.name} of {log.parent.name}:\n{words}" if words else ""

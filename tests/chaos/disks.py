@@ -81,6 +81,8 @@ async def _cut_the_power(arena: Arena, number: int, environ: dict[str, str]) -> 
     with _mounted(folder / "after", "-o", "loop", str(copy)) as after:
         await asyncio.to_thread(_look_at, arena, after / "perdure.db", acknowledged)
     arena.recovery = max(arena.recovery or 0.0, time.monotonic() - began)
+    image.unlink()
+    copy.unlink()
     return len(acknowledged)
 
 
