@@ -67,7 +67,7 @@ async def test_three_losses_are_three_runs(world: World) -> None:
         world.advance(10)
     assert states == [TaskState.QUEUED, TaskState.RETRYING, TaskState.DEAD_LETTERED]
     task = await world.look(task_id)
-    assert (task.losses, task.reason, task.attempt) == (3, Reason.WORKER_LOST, 0)
+    assert (task.losses, task.reason, task.attempt) == (3, Reason.WORKER_LOST, 1)
     attempts = await world.views.attempts(ORGANIZATION, task_id)
     assert [(each.state, each.reason) for each in attempts] == [(AttemptState.LOST, Reason.WORKER_LOST)] * 3
 
@@ -275,3 +275,17 @@ async def test_a_hundred_failures_in_one_call_are_each_charged_once(world: World
     await world.ledger.settle([settling(each, retry_in(1)) for each in leases])
     for lease in leases[::10]:
         assert (await world.look(lease.hold.task_id)).attempt == 2
+
+
+async def test_an_ended_task_tells_the_number_of_its_last_attempt(world: World) -> None:
+    lease = await world.lease()
+    await world.settle(lease, retry_in(1))
+    world.advance(2)
+    again = await world.claim_one()
+    assert (await world.look(again.hold.task_id)).attempt == 2
+    await world.finish(again, settlement=FAILED)
+    assert (await world.look(again.hold.task_id)).attempt == 2
+    await world.redrive(again.hold.task_id)
+    await world.cancel(again.hold.task_id)
+    task = await world.look(again.hold.task_id)
+    assert (task.state, task.generation, task.attempt) == (TaskState.CANCELLED, 2, 0)

@@ -123,7 +123,7 @@ async def test_whatever_the_holder_says_ends_a_cancelled_task_cancelled(world: W
     assert (answer.answer, answer.state) == (SettleAnswer.APPLIED, TaskState.CANCELLED)
     task = await world.look(lease.hold.task_id)
     assert (task.state, task.reason, task.result) == (TaskState.CANCELLED, Reason.USER, None)
-    assert (task.attempt, task.losses) == (0, 0)
+    assert (task.attempt, task.losses) == (1, 0)
     (attempt,) = await world.views.attempts(ORGANIZATION, lease.hold.task_id)
     assert attempt.state is AttemptState.CANCELLED
 

@@ -211,7 +211,7 @@ async def test_what_a_drained_worker_hands_back_runs_on_the_next_one(site: Site)
     assert ended.state is TaskState.SUCCEEDED
     states = [str(each.state) for each in await site.engine.views.attempts("default", task)]
     assert states == ["released", "succeeded"]
-    assert (await site.view(task)).attempt == 0
+    assert (await site.view(task)).attempt == 1
 
 
 async def test_the_task_of_a_dead_worker_runs_on_the_next_one(site: Site) -> None:

@@ -42,7 +42,9 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     generation: int
     attempt: int
-    """The handler's own failures so far, plus one while it is unfinished."""
+    """The number of the attempt that runs or comes next: one more than the handler's own failures so far. After the end
+    that of the last attempt; 0 when there was none.
+    """
     losses: int
     max_attempts: int
     fence: int | None = None

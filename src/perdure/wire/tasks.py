@@ -108,6 +108,7 @@ class Task(msgspec.Struct, kw_only=True, frozen=True):
     reason: Reason | None = None
     generation: int
     attempt: int
+    """The number of the attempt that runs or comes next; after the end that of the last one, 0 when there was none."""
     losses: int
     max_attempts: int
     fence: int | None = None

@@ -62,7 +62,7 @@ async def test_a_succeeded_task_shows_its_result_and_its_last_attempt(world: Wor
         RESULT,
         "all done",
     )
-    assert (task.worker, task.fence, task.attempt) == ("w", lease.fence, 0)
+    assert (task.worker, task.fence, task.attempt) == ("w", lease.fence, 1)
     assert task.finished_us == await world.now_us() == (task.started_us or 0) + us(2)
     assert task.lease_expires_us is None
 

@@ -8,7 +8,7 @@ SELECT json_group_array(json_object(
     'state', coalesce(live.state, ends.state),
     'reason', ends.reason,
     'generation', coalesce(live.generation, ends.generation),
-    'attempt', coalesce(live.failures + 1, ends.failures),
+    'attempt', coalesce(live.failures + 1, iif(attempts.generation = ends.generation, attempts.number, 0)),
     'losses', coalesce(live.losses, ends.losses),
     'max_attempts', tasks.max_attempts,
     'fence', nullif(coalesce(live.fence, ends.fence), 0),
