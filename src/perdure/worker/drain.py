@@ -2,9 +2,11 @@
 
 import logging
 
+from perdure.errors import PerdureError
 from perdure.worker.held import StopReason
 from perdure.worker.lanes import Lanes
 from perdure.worker.settling import SettleBuffer
+from perdure.worker.work_source import WorkSource
 
 logger = logging.getLogger("perdure.worker")
 
@@ -30,6 +32,14 @@ async def drain(lanes: Lanes, buffer: SettleBuffer, grace: float, stop_grace: fl
         await lanes.quiet(stop_grace + STOP_EXTRA_SECONDS)
     if not await buffer.delivered(DELIVERY_SECONDS):
         logger.error("outcomes could not be delivered before the end; their leases will run out")
+
+
+async def leave(source: WorkSource, worker_id: str) -> None:
+    """Say that the worker is gone for good, if the source can be told."""
+    try:
+        await source.leave(worker_id)
+    except PerdureError as error:
+        logger.warning("the worker could not say that it leaves: %s", error)
 
 
 def hand_back_waiting(lanes: Lanes) -> None:

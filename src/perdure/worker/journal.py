@@ -1,7 +1,9 @@
 """What a worker says of its life in the log: the wording lives here. What goes well is not told."""
 
 import logging
+from collections.abc import Sequence
 
+from perdure.domain.attempt import Lease
 from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import Failed, HandedBack, Outcome
 from perdure.domain.states import BAD_ENDS, ENDED, TaskState
@@ -37,9 +39,10 @@ class Journal:
         elif isinstance(outcome, Failed):
             self._failed(held, outcome, state)
 
-    def handed_back(self, leases: int) -> None:
-        """So many leases were given back beside the outcomes."""
-        self._handed_back += leases
+    def unknown_kinds(self, leases: Sequence[Lease]) -> None:
+        """Leases of kinds without a handler here are handed back."""
+        self._handed_back += len(leases)
+        logger.error("leases of kinds without a handler are handed back: %s", {each.kind for each in leases})
 
     def ended(self, worker_id: str, ending: str) -> None:
         """It has left."""

@@ -11,12 +11,12 @@ from perdure.ambient import Chance, Clock, Ids, hostname, process_id
 from perdure.domain.attempt import Lease
 from perdure.domain.limits import CLAIM_MAX_TASKS, SECOND_US
 from perdure.domain.outcome import HandedBack, Outcome
-from perdure.errors import PerdureError, Unavailable
+from perdure.errors import Unavailable
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.worker.backoff import Backoff
 from perdure.worker.claiming import unless_set
-from perdure.worker.drain import drain, hand_back_waiting
+from perdure.worker.drain import drain, hand_back_waiting, leave
 from perdure.worker.executor import Executor
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.journal import Journal
@@ -170,7 +170,7 @@ class Worker:
             await self._drain()
             # A heartbeat that overtook the leave would find the worker gone and register it again.
             await keeping.stop()
-            await self._leave()
+            await leave(self._source, self.id)
             self._journal.ended(self.id, self._ending or Ending.DRAINED)
         except asyncio.CancelledError:
             if self._ending is not Ending.ABANDONED or self._main is None:
@@ -232,12 +232,6 @@ class Worker:
         recycling = self._ending is Ending.RECYCLED
         settings = self.settings
         await drain(self._lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
-
-    async def _leave(self) -> None:
-        try:
-            await self._source.leave(self.id)
-        except PerdureError as error:
-            logger.warning("the worker could not say that it leaves: %s", error)
 
     # Claiming
 
@@ -316,9 +310,8 @@ class Worker:
                 hand_back_waiting(self._lanes)
             self._watch_waiting()
         if unknown:
-            logger.error("leases of kinds without a handler are handed back: %s", {each.kind for each in unknown})
+            self._journal.unknown_kinds(unknown)
             await self._source.settle([(each.hold, HandedBack()) for each in unknown])
-            self._journal.handed_back(len(unknown))
 
     def _watch_waiting(self) -> None:
         """Look again when what waits for a slot will have waited too long."""
