@@ -7,7 +7,8 @@ import apsw
 
 MOVES_TABLE = """
 CREATE TABLE simulated_moves (
-    m INTEGER PRIMARY KEY, task INTEGER NOT NULL, what TEXT NOT NULL, state TEXT, attempt TEXT, generation INTEGER, due_us INTEGER
+    m INTEGER PRIMARY KEY, task INTEGER NOT NULL, what TEXT NOT NULL, state TEXT, attempt TEXT,
+    generation INTEGER, due_us INTEGER
 )
 """
 
