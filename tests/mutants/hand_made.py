@@ -85,16 +85,18 @@ HAND_MADE: tuple[HandMade, ...] = (
         _changed(("settle_stage", _TOKEN, "live.token = item.value ->> 2")),
     ),
     HandMade(
-        "the duty ends an attempt without looking whether its lease is over",
-        _changed(("settle_stage", "live.lease_ends_us <= :now", "1")),
+        "the duty ends attempts without looking whether their leases are over",
+        _changed(
+            ("settle_stage", "live.lease_ends_us <= :now", "1"),
+            ("doubtful_find", "live.lease_ends_us <= :now AND", "1 AND"),
+        ),
     ),
     HandMade(
         "a task is promoted when it is due or waits for nothing",
         _changed(
-            *(
-                ("due_stage", words, instead)
-                for words, instead in (("waits = 0 AND due_us <= :now", "(waits = 0 OR due_us <= :now)"),)
-            )
+            ("due_stage", "waits = 0 AND due_us <= :now", "(waits = 0 OR due_us <= :now)"),
+            ("due_stage", "INDEXED BY perdure_live_due", ""),
+            ("joining_apply", "CASE WHEN live.due_us <= :now", "CASE WHEN 1"),
         ),
     ),
     HandMade(

@@ -33,7 +33,17 @@ SLOW = ("tests/conformance/test_model.py",)
 """Random lives catch nearly everything, and take a minute for it: left out, so that what is left must be sharp."""
 SEEDS = range(24)
 """What no test catches is run through so many simulated lives."""
-QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=line", *(f"--ignore={path}" for path in SLOW))
+QUIET = (
+    "-q",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+    "-x",
+    "-p",
+    "no:cacheprovider",
+    "--no-header",
+    "--tb=line",
+    *(f"--ignore={path}" for path in SLOW),
+)
 
 
 class Tests(NamedTuple):

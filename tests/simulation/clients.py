@@ -40,7 +40,7 @@ class Client:
         acts = (
             [self._submit] * 8
             + [self._submit_job] * 4
-            + [self._cancel] * 3
+            + [self._cancel] * 5
             + [self._redrive] * 3
             + [self._submit_within, self._cancel_job, self._queue, self._postpone, self._order, self._look]
             + [self._purge] * 2

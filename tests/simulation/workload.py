@@ -195,6 +195,8 @@ def _narrow(chance: random.Random) -> dict[str, Any]:
 def job(chance: random.Random, key: str | None) -> JobRequest:
     """A DAG by chance."""
     tasks: list[JobTaskRequest] = []
+    # Handlers that never wait end in one turn of the loop, and are settled in one flush.
+    at_once = chance.random() < 0.35
     for at in range(chance.randint(2, 7)):
         above = chance.sample(range(at), chance.randint(0, min(at, 3)))
         depends_on: list[str | Dependency] = [
@@ -204,6 +206,14 @@ def job(chance: random.Random, key: str | None) -> JobRequest:
             for parent in above
         ]
         fields = _fields(chance, 0.75)
+        if at_once:
+            fields |= {
+                "payload": {"steps": [], "ends": ["ok"]},
+                "kind": "act",
+                "delay": None,
+                "ttl": None,
+                "queue": None,
+            }
         tasks.append(JobTaskRequest(name=f"t{at}", depends_on=depends_on, trigger=chance.choice(TRIGGERS), **fields))
     policy = chance.choice(("fail", "continue", "cancel_job"))
     return JobRequest(name="dag", tasks=tasks, on_failure=policy, idempotency_key=key)
