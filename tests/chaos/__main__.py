@@ -7,6 +7,7 @@ when a case failed.
 import argparse
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -29,6 +30,8 @@ def main() -> int:
     chosen = [each for each in CASES if not said.cases or _is_named(each.number, each.name, said.cases)]
     if not chosen:
         parser.error("no such case")
+    # Told to end, it unmounts its disks and ends its processes first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     print(HEAD, flush=True)
     failed = False
     for case in chosen:
