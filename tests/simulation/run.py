@@ -21,6 +21,8 @@ from simulation.world import World
 
 TROUBLE_SECONDS = (60.0, 150.0)
 HEALING_SECONDS = 3_600.0
+RESUME_ROUNDS = 30
+"""How many seconds of health pass before the operator looks again for queues that stand still."""
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -225,8 +227,12 @@ def _heal(world: World) -> None:
 async def _until_ended(world: World) -> float:
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    await world.resume_queues()
+    rounds = 0
     while world.observer.open_work():
+        if rounds % RESUME_ROUNDS == 0:
+            # A pause that was under way when all became well is lifted too.
+            await world.resume_queues()
+        rounds += 1
         if loop.time() - begun > HEALING_SECONDS:
             world.witness.wrong(
                 f"{world.observer.open_work()} tasks have not ended after {HEALING_SECONDS} s of health"
