@@ -18,13 +18,11 @@ BEYOND_THE_SIMULATION = frozenset(
 )
 """In a simulated life nobody forges, and no power is lost."""
 TESTS = (
-    "tests/conformance/test_stale_attempts.py",
     "tests/conformance/test_leases.py",
-    "tests/conformance/test_every_transition.py",
-    "tests/conformance/test_duties.py",
-    "tests/conformance/test_jobs.py",
-    "tests/conformance/test_claims.py",
     "tests/backends/sqlite/test_writing.py",
+    "tests/conformance/test_jobs.py",
+    "tests/conformance/test_stale_attempts.py",
+    "tests/conformance/test_duties.py",
 )
 
 
