@@ -9,7 +9,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from mutants.running import all_mutants, judged, record, warm_up
+from mutants.running import LIVES, all_mutants, judged, record, warm_up
 
 SURVIVING = Path(__file__).with_name("surviving.toml")
 
@@ -19,6 +19,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mutants")
     parser.add_argument("only", nargs="*", help="statements whose names begin so; all without")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--lives", type=int, default=LIVES, help="simulated lives for what no test catches")
     parser.add_argument("--list", action="store_true", help="only list the mutants")
     parser.add_argument("--skip-justified", action="store_true", help="leave out those with a reason to survive")
     given = parser.parse_args()
@@ -31,10 +32,10 @@ def main() -> int:
         return 0
     warm_up()
     print("which test runs which statement ...", flush=True)
-    tests = record()
+    tests = record(given.lives)
     print(f"{len(found)} mutants, {len(tests.seconds)} tests", flush=True)
     begun, survivors = time.monotonic(), []
-    for count, (mutant, caught, seconds) in enumerate(judged(found, tests, given.processes), 1):
+    for count, (mutant, caught, seconds) in enumerate(judged(found, tests, given.processes, given.lives), 1):
         if not caught:
             survivors.append(mutant.name)
         verdict = "caught" if caught else "justified" if mutant.name in reasons else "SURVIVED"

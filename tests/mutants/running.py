@@ -31,7 +31,7 @@ FIRST = 60
 PATIENCE_SECONDS = 90.0
 SLOW = ("tests/conformance/test_model.py",)
 """Random lives catch nearly everything, and take a minute for it: left out, so that what is left must be sharp."""
-SEEDS = range(24)
+LIVES = 24
 """What no test catches is run through so many simulated lives."""
 QUIET = (
     "-q",
@@ -102,7 +102,7 @@ def apsw_bindings() -> Any:
     return _Anything()
 
 
-def record() -> Tests:
+def record(lives: int) -> Tests:
     """Run all tests once and note which statements each one runs. They must pass."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "recorded.json"
@@ -110,7 +110,7 @@ def record() -> Tests:
         if code != 0:
             raise SystemExit(f"the tests do not pass without a mutant (pytest ended with {code})")
         found = json.loads(path.read_text())
-    if _forked(_live, PATIENCE_SECONDS + 10 * len(SEEDS)):
+    if _forked(functools.partial(_live, lives), PATIENCE_SECONDS + 10 * lives):
         raise SystemExit("simulated lives go wrong without a mutant")
     return Tests(
         {test: each["statements"] for test, each in found.items()},
@@ -118,14 +118,14 @@ def record() -> Tests:
     )
 
 
-def caught(mutant: Mutant, tests: Tests) -> bool:
+def caught(mutant: Mutant, tests: Tests, lives: int) -> bool:
     """Whether a test that runs the statement fails, or a simulated life goes wrong."""
     order = tests.of(mutant.statement)
     for part in (order[:FIRST], order[FIRST:]):
         act = functools.partial(_run, mutant, part)
         if part and _forked(act, _patience(part, tests)) != 0:
             return True
-    return _forked(functools.partial(_live, mutant), PATIENCE_SECONDS + 10 * len(SEEDS)) != 0
+    return _forked(functools.partial(_live, lives, mutant), PATIENCE_SECONDS + 10 * lives) != 0
 
 
 def _patience(part: Sequence[str], tests: Tests) -> float:
@@ -138,10 +138,10 @@ def _run(mutant: Mutant, order: Sequence[str]) -> int:
     return pytest.main([*QUIET, *files], plugins=[Chosen(order)])
 
 
-def _live(mutant: Mutant | None = None) -> int:
+def _live(lives: int, mutant: Mutant | None = None) -> int:
     if mutant is not None:
         replace(mutant.statement, mutant.sql)
-    return int(any(run(seed).violations for seed in SEEDS))
+    return int(any(run(seed).violations for seed in range(lives)))
 
 
 def _forked(act: Callable[[], int], seconds: float) -> int:
@@ -175,7 +175,7 @@ def warm_up() -> None:
         pytest.main(["--collect-only", *QUIET, *SUITES])
 
 
-def judged(found: Sequence[Mutant], tests: Tests, processes: int) -> Iterator[tuple[Mutant, bool, float]]:
+def judged(found: Sequence[Mutant], tests: Tests, processes: int, lives: int) -> Iterator[tuple[Mutant, bool, float]]:
     """Each mutant, whether it was caught, and the seconds it took; `processes` at a time."""
     waiting, running = list(reversed(found)), {}
     while waiting or running:
@@ -183,7 +183,7 @@ def judged(found: Sequence[Mutant], tests: Tests, processes: int) -> Iterator[tu
             mutant = waiting.pop()
             child = os.fork()
             if not child:
-                os._exit(0 if caught(mutant, tests) else 3)
+                os._exit(0 if caught(mutant, tests, lives) else 3)
             running[child] = (mutant, time.monotonic())
         child, status = os.wait()
         mutant, begun = running.pop(child)
