@@ -35,7 +35,7 @@ def _code(text: str) -> str:
 
 
 def test_every_statement_is_used_and_every_used_one_exists():
-    store = modules("src/perdure/store/sqlite")
+    store = [*modules("src/perdure/store/sqlite"), *modules("src/perdure/store/relational")]
     mentioned = {text for module in store for _, text in strings(module)}
     patterns = [_pattern(node) for module in store for node in ast.walk(module.tree) if isinstance(node, ast.JoinedStr)]
     unused = sorted(

@@ -3,9 +3,10 @@
 from typing import Any
 
 from perdure.errors import Conflict
+from perdure.store.relational.operation import Operation
+from perdure.store.relational.transaction import batch
 from perdure.store.sqlite.store import SqliteStore
-from perdure.store.sqlite.transaction import Transaction, batch
-from perdure.store.sqlite.writer import Operation
+from perdure.store.sqlite.transaction import Transaction
 from perdure.store.wakeups import Topic
 
 TABLE = "CREATE TABLE IF NOT EXISTS notes (n INTEGER PRIMARY KEY, flush INTEGER, text TEXT CHECK (text <> 'bad'))"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from backends.sqlite.fixed_clock import SECOND_US, FixedClock
 from perdure.domain.limits import LEASE_DEFAULT_US
+from perdure.store.relational.operation import Operation
 from perdure.store.sqlite.store import SqliteStore
-from perdure.store.sqlite.writer import Operation
 
 NOTHING = Operation("nothing", 0, lambda tx, items: items)
 

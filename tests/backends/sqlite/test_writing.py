@@ -8,9 +8,9 @@ import pytest
 
 from backends.sqlite.notes import ADDING, count_flushes, read_notes
 from perdure.errors import Conflict, Invalid, InvariantBroken, Misuse, StoreFailed, StoreFull, StoreReadOnly
+from perdure.store.relational.operation import Operation
 from perdure.store.sqlite.store import SqliteStore
 from perdure.store.sqlite.transaction import Transaction
-from perdure.store.sqlite.writer import Operation
 
 
 async def test_each_item_gets_its_result_in_order(store: SqliteStore):

@@ -5,9 +5,9 @@ from typing import Any, cast
 import pytest
 
 from conformance.making import DONE, World, part
-from perdure.store.sqlite import job_views, task_views
+from perdure.store.relational import job_views, task_views
+from perdure.store.relational.transaction import batch
 from perdure.store.sqlite.store import SqliteStore
-from perdure.store.sqlite.transaction import batch
 
 MINE, OTHER = "default", "other"
 

@@ -8,10 +8,10 @@ from perdure.domain.settlement import Receipt
 from perdure.domain.task import Task
 from perdure.errors import PerdureError
 from perdure.store.ledger import Submitted
-from perdure.store.sqlite.bodies import text_of
+from perdure.store.relational.bodies import text_of
+from perdure.store.relational.lanes import Lanes
+from perdure.store.relational.renewing import lease_lost
 from perdure.store.sqlite.caller_connection import CallerConnections
-from perdure.store.sqlite.lanes import Lanes
-from perdure.store.sqlite.renewing import lease_lost
 from perdure.store.sqlite.submission import submit
 
 

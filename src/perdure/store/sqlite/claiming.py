@@ -10,11 +10,12 @@ from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease
 from perdure.domain.task import Body
 from perdure.store.ledger import ClaimRequest, WorkerOrder
-from perdure.store.sqlite.bodies import from_columns
-from perdure.store.sqlite.counting import LEASED, QUEUED, count_moves
-from perdure.store.sqlite.lanes import Lane, Lanes
-from perdure.store.sqlite.sweeping import sweep_due, sweep_overdue
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.bodies import from_columns
+from perdure.store.relational.counting import LEASED, QUEUED, count_moves
+from perdure.store.relational.lanes import Lane, Lanes
+from perdure.store.relational.sweeping import sweep_due, sweep_overdue
+from perdure.store.relational.transaction import batch
+from perdure.store.sqlite.transaction import Transaction
 
 _NO_PAYLOAD = Body(b"null")
 PAGE_ROWS = 32

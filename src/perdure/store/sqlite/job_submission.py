@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from perdure.domain.task import Job
 from perdure.errors import PerdureError
 from perdure.store.ledger import JobSubmitted
-from perdure.store.sqlite.lanes import Lanes
-from perdure.store.sqlite.submission import admission, bind_keys, key_conflict, write_tasks
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.admission import admission, bind_keys, key_conflict
+from perdure.store.relational.lanes import Lanes
+from perdure.store.relational.transaction import batch
+from perdure.store.sqlite.submission import write_tasks
+from perdure.store.sqlite.transaction import Transaction
 
 
 def submit_jobs(tx: Transaction, jobs: Sequence[Job], lanes: Lanes) -> list[JobSubmitted | PerdureError]:

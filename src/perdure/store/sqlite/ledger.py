@@ -28,23 +28,22 @@ from perdure.store.ledger import (
     WorkerInfo,
     WorkerOrder,
 )
-from perdure.store.sqlite import (
+from perdure.store.relational import (
     cancelling,
-    claiming,
-    job_submission,
+    doubting,
     redriving,
     registering,
     renewing,
     reporting,
     retaining,
-    settling,
-    submission,
     sweeping,
 )
-from perdure.store.sqlite.lanes import Lanes
+from perdure.store.relational.lanes import Lanes
+from perdure.store.relational.operation import Operation
+from perdure.store.sqlite import claiming, job_submission, settling, submission
 from perdure.store.sqlite.readers import Readers
 from perdure.store.sqlite.transaction import Transaction
-from perdure.store.sqlite.writer import Operation, Writer
+from perdure.store.sqlite.writer import Writer
 
 T = TypeVar("T")
 
@@ -104,7 +103,7 @@ class SqliteLedger:
         return await self._writer.gather(_REPORT, reports)
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
-        return await self._readers.read(lambda tx: settling.facts(tx, holds))
+        return await self._readers.read(lambda tx: doubting.facts(tx, holds))
 
     async def receipt_known(self, hold: Hold) -> bool:
         return bool(
@@ -146,13 +145,13 @@ class SqliteLedger:
         return await self._act(lambda tx: sweeping.expire(tx, limit))
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
-        return await self._readers.read(lambda tx: settling.find_doubtful(tx, limit))
+        return await self._readers.read(lambda tx: doubting.find_doubtful(tx, limit))
 
     async def suspend_losses(self, until_us: int) -> None:
-        await self._act(lambda tx: settling.suspend_losses(tx, until_us))
+        await self._act(lambda tx: doubting.suspend_losses(tx, until_us))
 
     async def losses_suspended_until(self) -> int:
-        return await self._readers.read(settling.losses_suspended_until)
+        return await self._readers.read(doubting.losses_suspended_until)
 
     async def cascade(self, limit: int, grace_us: int = limits.CANCEL_GRACE_DEFAULT_US) -> Swept:
         return await self._act(lambda tx: sweeping.cascade(tx, limit, grace_us))

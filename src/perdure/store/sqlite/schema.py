@@ -7,13 +7,14 @@ from importlib.resources import files
 import apsw
 
 from perdure.errors import SchemaTooNew, SchemaTooOld, StoreUnusable
+from perdure.store.relational.operation import Operation
 from perdure.store.schema import Migration
 from perdure.store.sqlite.faults import translate
 from perdure.store.sqlite.opening import open_reading
 from perdure.store.sqlite.readers import Readers
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Connection, Transaction
-from perdure.store.sqlite.writer import Operation, Writer
+from perdure.store.sqlite.writer import Writer
 
 STATUS_LOCK_TIMEOUT = 5.0
 

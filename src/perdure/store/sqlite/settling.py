@@ -6,15 +6,14 @@ from typing import Any
 import msgspec
 
 from perdure.domain import limits
-from perdure.domain.attempt import Hold
-from perdure.domain.settlement import AttemptFacts, Receipt
 from perdure.domain.states import ENDED, TaskState
-from perdure.store.ledger import Doubtful, Guard, SettleAnswer, Settled, Settling
-from perdure.store.sqlite.bodies import from_columns, text_of
-from perdure.store.sqlite.counting import ATTEMPTS, count_moves
-from perdure.store.sqlite.ending import follow_ends
-from perdure.store.sqlite.line import places
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.ledger import Guard, SettleAnswer, Settled, Settling
+from perdure.store.relational.bodies import text_of
+from perdure.store.relational.counting import ATTEMPTS, count_moves
+from perdure.store.relational.ending import follow_ends
+from perdure.store.relational.line import places
+from perdure.store.relational.transaction import batch
+from perdure.store.sqlite.transaction import Transaction
 from perdure.store.wakeups import Topic
 
 _LOST = Settled(SettleAnswer.LEASE_LOST, None)
@@ -113,59 +112,3 @@ def _late_result(each: Settling, n: int, generation: int, initiator: str) -> tup
     result = each.settlement.result
     data = {"attempt": each.hold.attempt_id, "bytes": len(result.data) if result is not None else 0}
     return (each.hold.organization, n, None, generation, "late_result", "worker", initiator, batch(data))
-
-
-def facts(tx: Transaction, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
-    """What the ends of live attempts are decided by."""
-    answers: list[AttemptFacts | None] = [None] * len(holds)
-    for place, *row in tx.document("attempt_facts", batch=batch(holds)):
-        answers[place] = _facts_of(row)
-    return answers
-
-
-def _facts_of(row: list[Any]) -> AttemptFacts:
-    attempt_id, partly, text, encoding, summary = row[12:17]
-    result = from_columns(text, encoding)
-    return AttemptFacts(
-        now_us=row[0],
-        state=TaskState(row[1]),
-        failures=row[2],
-        losses=row[3],
-        snoozes=row[4],
-        hand_backs=row[5],
-        max_attempts=row[6],
-        max_losses=row[7],
-        on_loss=row[8],
-        deadline_us=row[9],
-        expires_us=row[10],
-        dead_letters=bool(row[11]),
-        receipt=None if result is None else Receipt(attempt_id, bool(partly), result, summary),
-        retry=row[17],
-    )
-
-
-def suspend_losses(tx: Transaction, until_us: int) -> None:
-    """Declare nothing lost before `until_us`, nor longer than a lease can be."""
-    until_us = min(until_us, tx.now_us + limits.LEASE_MAX_US)
-    tx.run("losses_suspend", until=until_us, suspension_max=limits.LEASE_MAX_US)
-
-
-def losses_suspended_until(tx: Transaction) -> int:
-    """Until when nothing is declared lost."""
-    return int(tx.value("losses_suspended", suspension_max=limits.LEASE_MAX_US))
-
-
-def find_doubtful(tx: Transaction, count: int) -> list[Doubtful]:
-    """Live attempts that a duty may have to end, with what it decides by."""
-    found = tx.document(
-        "doubtful_find",
-        count=count,
-        timeout_grace=limits.TIMEOUT_GRACE_US,
-        suspension_max=limits.LEASE_MAX_US,
-    )
-    holds = [Hold(organization, task, attempt, "") for organization, task, attempt, _, _ in found]
-    return [
-        Doubtful(hold, Guard(guard), known, retry)
-        for hold, (_, _, _, guard, retry), known in zip(holds, found, facts(tx, holds), strict=True)
-        if known is not None
-    ]

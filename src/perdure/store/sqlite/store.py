@@ -9,10 +9,10 @@ import apsw
 from perdure.ambient import Clock, SystemClock
 from perdure.errors import Misuse
 from perdure.store.capabilities import Capabilities
+from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
 from perdure.store.sqlite.commits import SYNCHRONOUS, Commits
-from perdure.store.sqlite.definitions import SqliteDefinitions
 from perdure.store.sqlite.faults import translate
 from perdure.store.sqlite.forking import ForkGate
 from perdure.store.sqlite.identity import FileIdentity
@@ -43,18 +43,18 @@ class SqliteStore:
     """Meets `store.store.Store` on one SQLite file, for many processes."""
 
     def __init__(self, path: str, writer: Writer, readers: Readers, hub: Hub, callers: CallerConnections) -> None:
+        from perdure.store.relational.views import RelationalViews
         from perdure.store.sqlite.caller import SqliteCaller
         from perdure.store.sqlite.ledger import SqliteLedger
-        from perdure.store.sqlite.views import SqliteViews
 
         self.path = path
         self.writer = writer
         self.readers = readers
         self.capabilities = CAPABILITIES
         self.ledger = SqliteLedger(writer, readers)
-        self.views = SqliteViews(readers)
+        self.views = RelationalViews(readers)
         self.caller = SqliteCaller(callers)
-        self.definitions = SqliteDefinitions(writer, readers)
+        self.definitions = RelationalDefinitions(writer, readers)
         self.schema = SqliteSchema(writer, readers)
         self.wakeups = hub
 

@@ -8,7 +8,6 @@ import msgspec
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.wakeups import Topic
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -49,6 +48,10 @@ class Transaction:
         text = self.value(name, **bindings)
         return _decode(text) if text is not None else None
 
+    def changes(self) -> int:
+        """How many rows the last writing statement changed."""
+        return int(self.value("changes"))
+
     def announce(self, topics: Topic) -> None:
         """Hint at these topics once the transaction has committed."""
         self.topics |= topics
@@ -62,8 +65,3 @@ class Transaction:
         for action in self._after_commit:
             action()
         self._after_commit.clear()
-
-
-def batch(rows: Any) -> str:
-    """A batch of rows as the JSON document that statements read with `json_each(:batch)`."""
-    return _encode(rows).decode()

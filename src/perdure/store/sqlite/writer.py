@@ -2,34 +2,15 @@
 
 import os
 import threading
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Generator, Sequence
+from typing import Any
 
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call, deliver
 from perdure.joining import join
+from perdure.store.relational.operation import Operation
 from perdure.store.sqlite.commits import Commits
-from perdure.store.sqlite.transaction import Transaction
 from perdure.store.sqlite.wakeups import ForeignChanges
-
-
-class Operation(NamedTuple):
-    """Something that can be done to many items within one transaction.
-
-    `apply` runs in the writer's thread and returns one result per item, in order. It may run again with other
-    neighbours after a rollback, so what it changes outside of the transaction belongs into `tx.after_commit`. A
-    `PerdureError` that it raises goes to the one call whose items cause it; what must not cost a call its other items
-    is a result.
-    """
-
-    name: str
-    rank: int
-    """Its place within one flush: lower first. Settles go before claims."""
-    apply: Callable[[Transaction, list[Any]], list[Any]]
-    durable: bool = True
-    """False: a power loss may undo it (claim, renew, heartbeat)."""
-    max_items: int = 10_000
-    """The most items that one flush takes, unless a single call has more."""
 
 
 class Finished:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from perdure.errors import NotFound
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.views import JobTaskView, JobView
 
 _decode_jobs = msgspec.json.Decoder(list[JobView]).decode

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from perdure.domain.states import TaskState
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.transaction import Transaction, batch
 
 Move = tuple[int, str | None, str | None, int]
 """Lane, the state that tasks leave, the state that they enter, and how many."""

@@ -6,11 +6,11 @@ from typing import Any
 from perdure.domain.states import TaskState
 from perdure.errors import Conflict, NotFound, PerdureError, Redacted
 from perdure.store.ledger import Redrive
-from perdure.store.sqlite.bodies import text_of
-from perdure.store.sqlite.counting import PENDING, count_moves
-from perdure.store.sqlite.ending import settle_touched
-from perdure.store.sqlite.retaining import remove_tasks
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.bodies import text_of
+from perdure.store.relational.counting import PENDING, count_moves
+from perdure.store.relational.ending import settle_touched
+from perdure.store.relational.retaining import remove_tasks
+from perdure.store.relational.transaction import Transaction, batch
 
 _REDRIVABLE = (TaskState.FAILED, TaskState.DEAD_LETTERED)
 

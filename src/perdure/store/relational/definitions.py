@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 from perdure.errors import Conflict
 from perdure.store.definitions import Definition, DefinitionType
-from perdure.store.sqlite.readers import Readers
-from perdure.store.sqlite.transaction import Transaction
-from perdure.store.sqlite.writer import Operation, Writer
+from perdure.store.relational.operation import Operation, Writer
+from perdure.store.relational.transaction import Transaction
+from perdure.store.relational.views import Readers
 from perdure.store.wakeups import Topic
 
 
@@ -78,7 +78,7 @@ PUT = Operation("put_definition", rank=0, apply=_put_all)
 DELETE = Operation("delete_definition", rank=0, apply=_delete_all)
 
 
-class SqliteDefinitions:
+class RelationalDefinitions:
     """Meets `store.definitions.Definitions`."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:

@@ -7,9 +7,9 @@ from perdure.domain import limits
 from perdure.domain.attempt import Part, Report
 from perdure.errors import Conflict, Invalid, PerdureError
 from perdure.store.ledger import Reported
-from perdure.store.sqlite.counting import CANCELLING, LEASED, RUNNING, count_moves
-from perdure.store.sqlite.renewing import lease_lost
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.counting import CANCELLING, LEASED, RUNNING, count_moves
+from perdure.store.relational.renewing import lease_lost
+from perdure.store.relational.transaction import Transaction, batch
 
 Answer = Reported | PerdureError
 

@@ -8,9 +8,9 @@ from perdure.domain.states import TaskState
 from perdure.domain.task import Body
 from perdure.errors import LeaseLost, TooLarge
 from perdure.store.ledger import Control, ParentResult, Renewed
-from perdure.store.sqlite.bodies import from_columns
-from perdure.store.sqlite.counting import LEASED, RUNNING, count_moves
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.bodies import from_columns
+from perdure.store.relational.counting import LEASED, RUNNING, count_moves
+from perdure.store.relational.transaction import Transaction, batch
 
 
 def renew(tx: Transaction, renewals: Sequence[Renewal]) -> list[Renewed | None]:

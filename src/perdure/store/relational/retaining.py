@@ -7,8 +7,8 @@ from perdure.domain.limits import SECOND_US, WORKER_ACTIVE_MAX_US
 from perdure.domain.retention import NOTHING, KindRetention, Retention
 from perdure.domain.states import ENDED, GOOD_ENDS, JOB_ENDED, TaskState
 from perdure.store.ledger import Swept
-from perdure.store.sqlite.counting import ATTEMPTS, count_moves
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.counting import ATTEMPTS, count_moves
+from perdure.store.relational.transaction import Transaction, batch
 
 _TABLES = ("attempts", "events", "progress", "checkpoints", "parts", "receipts", "items", "frontier", "edges", "ends")
 """What belongs to a task, before the task itself."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.domain.task import Task
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.transaction import Transaction, batch
 
 
 class Lane(NamedTuple):

@@ -8,9 +8,9 @@ import msgspec
 from perdure.domain.policy import SYSTEM
 from perdure.domain.settlement import NOT_STOPPED
 from perdure.domain.states import ENDED, AttemptState, Reason, TaskState
-from perdure.store.sqlite.history_lines import EventRow, Line, Rank, in_order
-from perdure.store.sqlite.task_views import no_such_task
-from perdure.store.sqlite.transaction import Transaction
+from perdure.store.relational.history_lines import EventRow, Line, Rank, in_order
+from perdure.store.relational.task_views import no_such_task
+from perdure.store.relational.transaction import Transaction
 from perdure.store.views import EventView
 
 _OF_ATTEMPT = frozenset({"phase", "late_result"})

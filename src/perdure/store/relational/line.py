@@ -1,7 +1,7 @@
 """Places in line: every queued task has one, ascending over all lanes; what comes back goes in front."""
 
-from perdure.store.sqlite.counting import QUEUED, count_moves
-from perdure.store.sqlite.transaction import Transaction
+from perdure.store.relational.counting import QUEUED, count_moves
+from perdure.store.relational.transaction import Transaction
 from perdure.store.wakeups import Topic
 
 

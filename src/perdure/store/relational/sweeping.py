@@ -1,10 +1,10 @@
 """What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
 
 from perdure.store.ledger import Swept
-from perdure.store.sqlite.cancelling import cancel_held_rows
-from perdure.store.sqlite.ending import end_waiting, settle_children
-from perdure.store.sqlite.line import join
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.cancelling import cancel_held_rows
+from perdure.store.relational.ending import end_waiting, settle_children
+from perdure.store.relational.line import join
+from perdure.store.relational.transaction import Transaction, batch
 
 
 def sweep_due(tx: Transaction, count: int) -> int:
@@ -47,7 +47,7 @@ def cascade(tx: Transaction, count: int, grace_us: int) -> Swept:
 def _cascade_frontier(tx: Transaction, count: int) -> int:
     """One level from the frontier; returns how many of its tasks were dealt with."""
     tx.run("frontier_take", count=count)
-    taken = tx.value("changes")
+    taken = tx.changes()
     if taken:
         tx.run("frontier_drop")
         settle_children(tx)

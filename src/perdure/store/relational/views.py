@@ -5,8 +5,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from perdure.domain.states import JobState
-from perdure.store.sqlite import history, job_history, job_views, listing, queue_views, task_views
-from perdure.store.sqlite.transaction import Transaction
+from perdure.store.relational import history, job_history, job_views, listing, queue_views, task_views
+from perdure.store.relational.transaction import Transaction
 from perdure.store.views import (
     AttemptView,
     Ended,
@@ -32,7 +32,7 @@ class Readers(Protocol):
         """The answer to `question`, asked in a read transaction of its own, away from the event loop."""
 
 
-class SqliteViews:
+class RelationalViews:
     """Meets `perdure.store.views.Views`."""
 
     def __init__(self, readers: Readers) -> None:

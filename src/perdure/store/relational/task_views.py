@@ -7,8 +7,8 @@ import msgspec
 from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body
 from perdure.errors import NotFound
-from perdure.store.sqlite import bodies
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational import bodies
+from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.views import AttemptView, Ended, ErrorView, PartView, TaskView
 
 ENDED_MAX_IDS = 1_000

@@ -4,7 +4,7 @@ import msgspec
 
 from perdure.domain import limits
 from perdure.domain.policy import QueuePolicy
-from perdure.store.sqlite.transaction import Transaction
+from perdure.store.relational.transaction import Transaction
 from perdure.store.views import Overview, QueueView, WorkerView
 
 _DEFAULTS = QueuePolicy()

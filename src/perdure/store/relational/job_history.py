@@ -7,9 +7,9 @@ import msgspec
 
 from perdure.domain.policy import SYSTEM
 from perdure.domain.states import JobState
-from perdure.store.sqlite.history_lines import EventRow, Line, Rank, in_order
-from perdure.store.sqlite.job_views import no_such_job
-from perdure.store.sqlite.transaction import Transaction
+from perdure.store.relational.history_lines import EventRow, Line, Rank, in_order
+from perdure.store.relational.job_views import no_such_job
+from perdure.store.relational.transaction import Transaction
 from perdure.store.views import EventView
 
 

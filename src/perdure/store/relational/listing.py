@@ -6,8 +6,8 @@ from typing import Any
 from perdure.domain import limits
 from perdure.domain.states import ENDED, HELD, UNFINISHED, JobState, TaskState
 from perdure.errors import Invalid
-from perdure.store.sqlite import cursors, job_views, task_views
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational import cursors, job_views, task_views
+from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.views import Page, TaskFilter
 
 STRETCH_ROWS = 1_000

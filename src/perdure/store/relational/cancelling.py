@@ -6,9 +6,9 @@ from typing import Any
 from perdure.domain.states import HELD, WAITING, Reason, TaskState
 from perdure.errors import NotFound
 from perdure.store.ledger import CancelAnswer, Cancellation, Cancelled, Swept
-from perdure.store.sqlite.counting import CANCELLING, count_moves
-from perdure.store.sqlite.ending import end_waiting
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.counting import CANCELLING, count_moves
+from perdure.store.relational.ending import end_waiting
+from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
 
@@ -64,7 +64,7 @@ def cancel_job(tx: Transaction, organization: str, job_id: str, actor: str, text
         raise NotFound(f"there is no job {job_id}", what="job", id=job_id)
     job, _state, open_tasks, _stopping, initiator = found
     tx.run("job_stop", job=job, actor=actor, text=text)
-    if tx.value("changes"):
+    if tx.changes():
         row = (organization, None, job, 1, "cancel_requested", actor, initiator, batch({"text": text}))
         tx.run("event_insert", batch=batch([row]))
         tx.announce(Topic.READY)
@@ -85,7 +85,7 @@ def postpone(tx: Transaction, organization: str, task_id: str, run_at_us: int) -
         return False
     queued_us = tx.value("postpone_look", n=n)
     tx.run("postpone", n=n, due=run_at_us)
-    if not tx.value("changes"):
+    if not tx.changes():
         return False
     if state != TaskState.PENDING:
         count_moves(tx, [(lane, state, str(TaskState.PENDING), 1)])

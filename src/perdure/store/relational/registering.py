@@ -2,7 +2,7 @@
 
 from perdure.errors import NotFound
 from perdure.store.ledger import WorkerInfo, WorkerOrder
-from perdure.store.sqlite.transaction import Transaction, batch
+from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
 

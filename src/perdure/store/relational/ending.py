@@ -1,8 +1,8 @@
 """What follows the end of a task, however it ended: its job's counters, its children, theirs in a bounded cascade."""
 
-from perdure.store.sqlite.counting import count_moves
-from perdure.store.sqlite.line import join
-from perdure.store.sqlite.transaction import Transaction
+from perdure.store.relational.counting import count_moves
+from perdure.store.relational.line import join
+from perdure.store.relational.transaction import Transaction
 from perdure.store.wakeups import Topic
 
 

@@ -1,0 +1,46 @@
+"""One transaction as the operations see it: named statements, which each store has in its own words."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from perdure.store.wakeups import Topic
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Transaction(Protocol):
+    """A transaction that is open, its instant, and what is to be done once it has committed.
+
+    Statements take whole batches as one JSON document, bound as `batch`, and answer with one JSON document where they
+    can. Some stage rows for statements after them in the same transaction: under the names `settling`, `ending`,
+    `ended`, `touched` and `joining`. Where a store keeps these is its own affair.
+    """
+
+    @property
+    def now_us(self) -> int:
+        """The instant of this transaction, by the store's clock: microseconds since 1970 UTC. Bound as `now`."""
+
+    def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
+        """Run the named statement and return its rows. Bindings that a statement does not use are ignored."""
+
+    def value(self, name: str, /, **bindings: Any) -> Any:
+        """Run the named statement and return its one value, or `None` when it has no row."""
+
+    def document(self, name: str, /, **bindings: Any) -> Any:
+        """Run the named statement, whose one value is a JSON document, and return that decoded."""
+
+    def changes(self) -> int:
+        """How many rows the last writing statement changed or staged."""
+
+    def announce(self, topics: Topic) -> None:
+        """Hint at these topics once the transaction has committed."""
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Call `action` once the transaction has committed; never when it is rolled back."""
+
+
+def batch(rows: Any) -> str:
+    """A batch of rows as the JSON document that statements take."""
+    return _encode(rows).decode()
