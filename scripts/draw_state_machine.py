@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from perdure.domain.states import ENDED, AttemptState, JobState, Reason, TaskState
+from perdure.domain.states import ENDED, RESERVED_REASONS, AttemptState, JobState, Reason, TaskState
 from perdure.domain.transitions import TABLE, Transition
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "state_machine.md"
@@ -52,7 +52,9 @@ def _words() -> list[str]:
         f"- An ended task is {ends}.",
         f"- An attempt is {', '.join(f'`{state}`' for state in AttemptState)}.",
         f"- A job is {', '.join(f'`{state}`' for state in JobState)}.",
-        f"- Every end has one reason: {', '.join(f'`{reason}`' for reason in Reason)}.",
+        f"- Every end has one reason: {', '.join(f'`{reason}`' for reason in Reason if reason not in RESERVED_REASONS)}.",
+        "- Reserved, and the reason of no end yet: `authority_revoked`, for when keys and roles come, and `superseded`, for"
+        " when a task can take the place of another.",
         "",
     ]
 

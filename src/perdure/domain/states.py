@@ -69,6 +69,9 @@ class Reason(StrEnum):
     REVOKED = "revoked"
 
 
+RESERVED_REASONS = frozenset({Reason.AUTHORITY_REVOKED, Reason.SUPERSEDED})
+"""On the list so that it stays closed: keys and roles will end tasks for the first, unique tasks for the second."""
+
 WAITING = frozenset({TaskState.PENDING, TaskState.QUEUED, TaskState.RETRYING})
 HELD = frozenset({TaskState.LEASED, TaskState.RUNNING, TaskState.CANCELLING})
 UNFINISHED = WAITING | HELD

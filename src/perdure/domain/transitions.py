@@ -61,7 +61,7 @@ TABLE: tuple[Transition, ...] = (
         Event.FAIL,
         (T.FAILED, T.DEAD_LETTERED),
         (),
-        "its deadline passed, nobody can run it, or its authority was revoked",
+        "its deadline passed, or nobody can run it",
     ),
     Transition((T.QUEUED,), Event.CLAIM, (T.LEASED,), (A.LEASED,), "a new fence; never past a deadline or TTL"),
     Transition((T.LEASED,), Event.START, (T.RUNNING,), (A.RUNNING,), "the worker says that the handler began"),
@@ -94,9 +94,9 @@ TABLE: tuple[Transition, ...] = (
     Transition(
         (T.LEASED, T.RUNNING),
         Event.REVOKE,
-        (T.QUEUED, T.CANCELLING),
+        (T.QUEUED,),
         (A.CANCELLED,),
-        "the worker is out; by on_revoke",
+        "its worker was put out; it runs elsewhere, at no cost",
     ),
     Transition((T.LEASED, T.RUNNING), Event.CANCEL, (T.CANCELLING,), (), "its holder is told"),
     Transition(
