@@ -45,6 +45,7 @@ def _row(row: Transition) -> str:
 def _words() -> list[str]:
     open_states = ", ".join(f"`{state}`" for state in TaskState if state not in ENDED)
     ends = ", ".join(f"`{state}`" for state in TaskState if state in ENDED)
+    reasons = ", ".join(f"`{reason}`" for reason in Reason if reason not in RESERVED_REASONS)
     return [
         "## Every state and reason",
         "",
@@ -52,9 +53,9 @@ def _words() -> list[str]:
         f"- An ended task is {ends}.",
         f"- An attempt is {', '.join(f'`{state}`' for state in AttemptState)}.",
         f"- A job is {', '.join(f'`{state}`' for state in JobState)}.",
-        f"- Every end has one reason: {', '.join(f'`{reason}`' for reason in Reason if reason not in RESERVED_REASONS)}.",
-        "- Reserved, and the reason of no end yet: `authority_revoked`, for when keys and roles come, and `superseded`, for"
-        " when a task can take the place of another.",
+        f"- Every end has one reason: {reasons}.",
+        "- Reserved, and the reason of no end yet: `authority_revoked`, for when keys and roles come, and `superseded`,"
+        " for when a task can take the place of another.",
         "",
     ]
 

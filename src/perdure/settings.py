@@ -15,14 +15,13 @@ import msgspec
 
 from perdure.domain import limits
 from perdure.domain.policy import DEFAULT_ORGANIZATION
+from perdure.domain.ranges import RANGES
 from perdure.domain.states import ENDED
 from perdure.errors import Invalid, Malformed
 
 PREFIX = "PERDURE_"
 CONFIG_VARIABLE = "PERDURE_CONFIG"
 """Names the TOML file. Not a setting itself: a file cannot name itself."""
-
-DAY = 86_400.0
 
 _NOT_SETTINGS = (
     "PERDURE_BENCH_",
@@ -55,8 +54,6 @@ class SettingRow(NamedTuple):
 class _Rule(NamedTuple):
     doc: str
     unit: str
-    low: float | None
-    high: float | None
     choices: tuple[str, ...]
     empty: bool
 
@@ -66,12 +63,10 @@ def _setting(
     doc: str,
     unit: str = "",
     *,
-    low: float | None = None,
-    high: float | None = None,
     choices: tuple[str, ...] = (),
     empty: bool = False,
 ) -> Any:
-    metadata = {"rule": _Rule(doc, unit, low, high, choices, empty)}
+    metadata = {"rule": _Rule(doc, unit, choices, empty)}
     return (
         field(default_factory=dict, metadata=metadata) if default is dict else field(default=default, metadata=metadata)
     )
@@ -99,98 +94,53 @@ class Settings:
     organization: str = _setting(DEFAULT_ORGANIZATION, "The organization that submits and whose work is done.")
     principal: str = _setting("app", "Who the history names as the one that acted.")
 
-    concurrency: int = _setting(20, "How many tasks a worker runs at once.", "tasks", low=1, high=1_000)
+    concurrency: int = _setting(20, "How many tasks a worker runs at once.")
     prefetch: int | None = _setting(
-        None,
-        "How many more tasks a worker holds ready; unset: as many as it runs, at most 10.",
-        "tasks",
-        low=0,
-        high=1_000,
+        None, "How many more tasks a worker holds ready; unset: as many as it runs, at most 10."
     )
     queues: tuple[str, ...] | None = _setting(
         None, "The queues that a worker serves; unset: `default` and those of its kinds.", "names, by comma"
     )
     capabilities: tuple[str, ...] = _setting((), "What a worker has that tasks may ask for.", "names, by comma")
     build: str = _setting("", "Which build of the program a worker is; noted on each attempt.", empty=True)
-    grace: float = _setting(
-        30.0, "How long a stopping worker lets tasks go on before it hands them back.", "s", low=0, high=86_400
-    )
-    stop_grace: float = _setting(
-        10.0, "How long a handler that was told to stop may take before it is given up.", "s", low=0, high=30
-    )
+    grace: float = _setting(30.0, "How long a stopping worker lets tasks go on before it hands them back.")
+    stop_grace: float = _setting(10.0, "How long a handler that was told to stop may take before it is given up.")
     default_timeout: float | None = _setting(
-        None,
-        "The timeout of attempts for which neither task nor kind has one; unset: none.",
-        "s",
-        low=0.001,
-        high=30 * DAY,
+        None, "The timeout of attempts for which neither task nor kind has one; unset: none."
     )
-    heartbeat: float = _setting(10.0, "How often a worker says that it is there.", "s", low=0.1, high=60)
-    control_interval: float = _setting(
-        0.25, "How often a worker that holds tasks asks for cancels.", "s", low=0.01, high=60
-    )
-    poll: float = _setting(
-        2.0, "How often an idle worker asks for work that nothing announced.", "s", low=0.01, high=3_600
-    )
-    report_interval: float = _setting(
-        0.2, "How long a worker gathers progress before it sends it.", "s", low=0.01, high=10
-    )
-    max_tasks: int | None = _setting(
-        None, "After so many tasks a worker drains, to be started afresh; unset: never.", "tasks", low=1, high=10**12
-    )
+    heartbeat: float = _setting(10.0, "How often a worker says that it is there.")
+    control_interval: float = _setting(0.25, "How often a worker that holds tasks asks for cancels.")
+    poll: float = _setting(2.0, "How often an idle worker asks for work that nothing announced.")
+    report_interval: float = _setting(0.2, "How long a worker gathers progress before it sends it.")
+    max_tasks: int | None = _setting(None, "After so many tasks a worker drains, to be started afresh; unset: never.")
 
     lease: float = _setting(
         _seconds(limits.LEASE_DEFAULT_US),
         "How long an attempt may act without a sign of life, where neither task nor kind says.",
-        "s",
-        low=_seconds(limits.LEASE_MIN_US),
-        high=_seconds(limits.LEASE_MAX_US),
     )
     execution_limit: float = _setting(
         _seconds(limits.EXECUTION_LIMIT_DEFAULT_US),
         "How long after its first claim a task must have ended, where neither task nor kind says.",
-        "s",
-        low=_seconds(limits.EXECUTION_LIMIT_MIN_US),
-        high=_seconds(limits.EXECUTION_LIMIT_MAX_US),
     )
     cancel_grace: float = _setting(
-        _seconds(limits.CANCEL_GRACE_DEFAULT_US),
-        "How long a worker has to stop what is cancelled.",
-        "s",
-        low=0,
-        high=3_600,
+        _seconds(limits.CANCEL_GRACE_DEFAULT_US), "How long a worker has to stop what is cancelled."
     )
     unroutable_after: float = _setting(
         _seconds(limits.UNROUTABLE_AFTER_DEFAULT_US),
         "How long a task may wait while workers serve its queue and none has its kind; then it fails.",
-        "s",
-        low=0,
-        high=30 * DAY,
     )
     worker_active: float = _setting(
-        _seconds(limits.WORKER_ACTIVE_DEFAULT_US),
-        "How long after its last sign a worker counts as alive.",
-        "s",
-        low=1,
-        high=3_600,
+        _seconds(limits.WORKER_ACTIVE_DEFAULT_US), "How long after its last sign a worker counts as alive."
     )
-    retention: float = _setting(
-        _seconds(limits.RETENTION_DEFAULT_US), "How long what has ended is kept.", "s", low=0, high=3_650 * DAY
-    )
+    retention: float = _setting(_seconds(limits.RETENTION_DEFAULT_US), "How long what has ended is kept.")
     retention_by_state: Mapping[str, float] = _setting(
         dict,
         "How long instead, for ends of these states; a kind may say otherwise of its own.",
         "state=s, by comma",
-        low=0,
-        high=3_650 * DAY,
         choices=tuple(sorted(ENDED)),
     )
-    payload_max_bytes: int = _setting(
-        limits.PAYLOAD_MAX_BYTES, "The largest payload taken.", "bytes", low=1, high=limits.PAYLOAD_MAX_BYTES
-    )
-    busy_timeout: float = _setting(
-        10.0, "How long to wait for another process that writes to the store.", "s", low=0.1, high=600
-    )
+    payload_max_bytes: int = _setting(limits.PAYLOAD_MAX_BYTES, "The largest payload taken.")
+    busy_timeout: float = _setting(10.0, "How long to wait for another process that writes to the store.")
 
     log_level: str = _setting(
         "info", "The least severe log line written.", choices=("debug", "info", "warning", "error")
@@ -232,8 +182,8 @@ def settings_table() -> list[SettingRow]:
             name=each.name,
             variable=variable(each.name),
             default=_shown(each.default),
-            unit=_rule(each).unit,
-            allowed=_allowed(_rule(each)),
+            unit=_unit(each),
+            allowed=_allowed(each),
             doc=_rule(each).doc,
         )
         for each in _known()
@@ -280,10 +230,11 @@ def _check(each: "Field[Any]", value: Any) -> None:
     if isinstance(value, Mapping):
         for choice, number in value.items():
             _check_choice(name, rule, choice)
-            _check_range(f"{name}.{choice}", rule, number)
+            RANGES[name].check(f"{name}.{choice}", number)
         return
     _check_choice(name, rule, value)
-    _check_range(name, rule, value)
+    if name in RANGES:
+        RANGES[name].check(name, value)
     if isinstance(value, str) and not value and not rule.empty:
         raise Invalid(f"setting {name} must not be empty", field=name)
 
@@ -291,14 +242,6 @@ def _check(each: "Field[Any]", value: Any) -> None:
 def _check_choice(name: str, rule: _Rule, value: Any) -> None:
     if rule.choices and value not in rule.choices:
         raise Invalid(f"setting {name} must be one of {', '.join(rule.choices)}, not {value!r}", field=name)
-
-
-def _check_range(name: str, rule: _Rule, value: Any) -> None:
-    low, high = rule.low, rule.high
-    if low is not None and high is not None and not low <= value <= high:
-        unit = "s" if "=s" in rule.unit else rule.unit
-        allowed = f"{_range(rule)} {unit}".rstrip()
-        raise Invalid(f"setting {name} must be {allowed}, not {value!r}", field=name)
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -377,11 +320,11 @@ def _shown(default: Any) -> str:
     return str(default)
 
 
-def _allowed(rule: _Rule) -> str:
-    return ": ".join(filter(None, (", ".join(rule.choices), _range(rule))))
+def _unit(each: "Field[Any]") -> str:
+    unit = _rule(each).unit
+    return RANGES[each.name].unit if not unit and each.name in RANGES else unit
 
 
-def _range(rule: _Rule) -> str:
-    if rule.low is None or rule.high is None:
-        return ""
-    return f"{rule.low:,.12g} to {rule.high:,.12g}".replace(",", "")
+def _allowed(each: "Field[Any]") -> str:
+    bounds = RANGES[each.name].bounds if each.name in RANGES else ""
+    return ": ".join(filter(None, (", ".join(_rule(each).choices), bounds)))

@@ -18,13 +18,13 @@ from perdure.cli.session import Session, settings_for
 from perdure.cli.task_wait import watched
 from perdure.cli.worker_processes import WorkerProcesses, bare_errors, worker_command
 from perdure.cli.working import the_app
+from perdure.domain.limits import CONCURRENCY_MAX
 from perdure.domain.policy import DEFAULT_QUEUE
 from perdure.domain.states import BAD_ENDS, JOB_ENDED, JobState
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, Refused, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
 from perdure.settings import variable
-from perdure.worker.worker_settings import CONCURRENCY_LIMIT
 
 if TYPE_CHECKING:
     from perdure.app import App
@@ -204,10 +204,10 @@ def _shares(concurrency: int, workers: int) -> list[int]:
     """How many tasks each worker runs at once: as even as it goes, none without. Raises `Invalid`."""
     whole, rest = divmod(concurrency, max(1, workers))
     shares = [share for share in (whole + (index < rest) for index in range(max(1, workers))) if share]
-    if shares[0] > CONCURRENCY_LIMIT:
+    if shares[0] > CONCURRENCY_MAX:
         raise Invalid(
-            f"a worker runs at most {CONCURRENCY_LIMIT} tasks at once: say --workers"
-            f" {-(-concurrency // CONCURRENCY_LIMIT)} or more for --concurrency {concurrency}",
+            f"a worker runs at most {CONCURRENCY_MAX} tasks at once: say --workers"
+            f" {-(-concurrency // CONCURRENCY_MAX)} or more for --concurrency {concurrency}",
             field="concurrency",
         )
     return shares

@@ -65,6 +65,8 @@ WORKER_ACTIVE_DEFAULT_US = 120 * SECOND_US
 WORKER_ACTIVE_MAX_US = 3600 * SECOND_US
 WORKER_TEXT_MAX_CHARS = 200
 WORKER_CAPACITY_MAX = 100_000
+CONCURRENCY_MAX = 1_000
+"""How many handlers a worker may run at once."""
 
 # What an attempt may report
 ERROR_MAX_BYTES = 16 * 1024
@@ -75,6 +77,14 @@ PART_MAX_BYTES = 256 * 1024
 REASON_TEXT_MAX_CHARS = 500
 NOTE_MAX_CHARS = 2_000
 PROGRESS_MAX = 2**53
+LOG_LINES_MAX = 1_000
+"""Lines of one attempt's log."""
+LOG_MAX_BYTES = 128 * 1024
+"""All messages of one attempt's log together."""
+LOG_LINE_MAX_BYTES = 4 * 1024
+LOG_LAST_LINES_MAX = 100
+"""Of a log that becomes too long, so many lines are kept of its end; the others are its beginning."""
+LOG_LAST_MAX_BYTES = 32 * 1024
 SNOOZE_MAX_US = 365 * 24 * 3600 * SECOND_US
 
 # One transaction

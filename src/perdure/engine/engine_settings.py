@@ -1,13 +1,12 @@
 """What can be chosen about the operations, checked when it is chosen."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from perdure.domain import limits
+from perdure.domain.ranges import RANGES
 from perdure.domain.retention import Retention
 from perdure.engine.quantities import seconds_by_state_us
-from perdure.errors import Invalid
 
 
 def _seconds(us: int) -> float:
@@ -36,21 +35,9 @@ class EngineSettings:
     """How long instead, for ends of these states."""
 
     def __post_init__(self) -> None:
-        size = self.payload_max_bytes
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= limits.PAYLOAD_MAX_BYTES:
-            raise Invalid(
-                f"payload_max_bytes must be a whole number between 1 and {limits.PAYLOAD_MAX_BYTES}",
-                field="payload_max_bytes",
-            )
-        for name, low_us, high_us in (
-            ("lease", limits.LEASE_MIN_US, limits.LEASE_MAX_US),
-            ("execution_limit", limits.EXECUTION_LIMIT_MIN_US, limits.EXECUTION_LIMIT_MAX_US),
-            ("cancel_grace", 0, limits.CANCEL_GRACE_MAX_US),
-            ("unroutable_after", 0, limits.EXECUTION_LIMIT_MAX_US),
-            ("worker_active", limits.SECOND_US, limits.WORKER_ACTIVE_MAX_US),
-            ("retention", 0, limits.RETENTION_MAX_US),
-        ):
-            _check_seconds(name, getattr(self, name), low_us, high_us)
+        for each in fields(self):
+            if each.name in RANGES and each.name != "retention_by_state":
+                RANGES[each.name].check(each.name, getattr(self, each.name))
         seconds_by_state_us(self.retention_by_state, "retention_by_state")
 
     @property
@@ -83,17 +70,3 @@ class EngineSettings:
         """`retention` and `retention_by_state` as one."""
         by_state = seconds_by_state_us(self.retention_by_state, "retention_by_state")
         return Retention(round(self.retention * limits.SECOND_US), by_state)
-
-
-def _check_seconds(name: str, value: object, low_us: int, high_us: int) -> None:
-    fits = (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and low_us <= value * limits.SECOND_US <= high_us
-    )
-    if not fits:
-        raise Invalid(
-            f"{name} must be between {_seconds(low_us):g} and {_seconds(high_us):g} seconds, not {value!r}",
-            field=name,
-        )

@@ -11,6 +11,7 @@ from perdure.ambient import Chance, Clock, Ids, hostname, process_id
 from perdure.domain.attempt import Lease
 from perdure.domain.limits import CLAIM_MAX_TASKS, SECOND_US
 from perdure.domain.outcome import HandedBack, Outcome
+from perdure.domain.ranges import RANGES
 from perdure.errors import Unavailable
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
@@ -138,7 +139,7 @@ class Worker:
 
     def resize(self, concurrency: int) -> None:
         """Run that many handlers at once from now on; running ones are not touched. Raises `Invalid`."""
-        WorkerSettings(concurrency=concurrency)
+        RANGES["concurrency"].check("concurrency", concurrency)
         self.concurrency = concurrency
         if self._lanes is not None:
             self._lanes.concurrency = concurrency

@@ -1,12 +1,11 @@
 """How a worker works: frozen, validated at construction, the field at fault named."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from perdure.domain import limits
-from perdure.domain.limits import SECOND_US
+from perdure.domain.ranges import RANGES
 from perdure.errors import Invalid
 
-CONCURRENCY_LIMIT = 1_000
 PREFETCH_DEFAULT = 10
 
 
@@ -55,20 +54,10 @@ class WorkerSettings:
     """Keep leases in a thread of its own, where a busy event loop cannot starve it. Simulations turn it off."""
 
     def __post_init__(self) -> None:
-        _whole("concurrency", self.concurrency, 1, CONCURRENCY_LIMIT)
-        if self.prefetch is not None:
-            _whole("prefetch", self.prefetch, 0, CONCURRENCY_LIMIT)
-        if self.max_tasks is not None:
-            _whole("max_tasks", self.max_tasks, 1, 10**12)
-        _seconds("grace", self.grace, 0.0, 86_400.0)
-        _seconds("stop_grace", self.stop_grace, 0.0, limits.TIMEOUT_GRACE_US / SECOND_US)
-        _seconds("poll", self.poll, 0.01, 3_600.0)
-        _seconds("claim_wait", self.claim_wait, 0.0, 30.0)
-        _seconds("control_interval", self.control_interval, 0.01, 60.0)
-        _seconds("heartbeat", self.heartbeat, 0.1, limits.WORKER_ACTIVE_DEFAULT_US / SECOND_US / 2)
-        _seconds("report_interval", self.report_interval, 0.01, 10.0)
-        if self.default_timeout is not None:
-            _seconds("default_timeout", self.default_timeout, 0.001, limits.EXECUTION_LIMIT_MAX_US / SECOND_US)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in RANGES and not (value is None and each.default is None):
+                RANGES[each.name].check(each.name, value)
         if self.queues is not None and not self.queues:
             raise Invalid("queues must name at least one queue", field="queues")
         if len(self.capabilities) > limits.CAPABILITIES_MAX:
@@ -77,13 +66,3 @@ class WorkerSettings:
     def prefetch_for(self, concurrency: int) -> int:
         """How many leases may wait beside `concurrency` running ones."""
         return min(concurrency, PREFETCH_DEFAULT) if self.prefetch is None else self.prefetch
-
-
-def _whole(field: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise Invalid(f"{field} must be a whole number between {low} and {high}, not {value!r}", field=field)
-
-
-def _seconds(field: str, value: object, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise Invalid(f"{field} must be between {low:g} and {high:g} seconds, not {value!r}", field=field)
