@@ -1,8 +1,15 @@
 """What holds for all tests."""
 
 import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+from skipping import skip
+
+if TYPE_CHECKING:
+    from servers.databases import Databases
 
 # Modules of the suites that hold assertions and are imported by more than one of them.
 pytest.register_assert_rewrite("conformance.lives", "conformance.making", "conformance.model", "conformance.histories")
@@ -19,3 +26,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             if name == "told":
                 terminalreporter.section(report.nodeid.rpartition("::")[2])
                 terminalreporter.line(str(value))
+
+
+@pytest.fixture(scope="session")
+def postgres_databases() -> "Iterator[Databases]":
+    """A PostgreSQL server of this run's own, for databases of tests."""
+    from servers.databases import Databases
+    from servers.postgres import NoServer, running
+
+    try:
+        with running() as server:
+            databases = Databases(server)
+            yield databases
+            databases.close()
+    except NoServer as reason:
+        skip(str(reason))
+
+
+@pytest.fixture
+def postgres_database(postgres_databases: "Databases") -> Iterator[str]:
+    """The URL of a migrated database without rows."""
+    url = postgres_databases.take()
+    yield url
+    postgres_databases.give_back(url)

