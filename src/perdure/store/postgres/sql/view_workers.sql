@@ -1,0 +1,29 @@
+-- Workers that serve an organization and were seen since some instant, last seen first. Leases are this organization's.
+SELECT coalesce(json_agg(json_build_object(
+    'id', workers.id,
+    'name', workers.name,
+    'host', workers.host,
+    'pid', workers.pid,
+    'version', workers.version,
+    'build', workers.build,
+    'kinds', workers.kinds,
+    'queues', workers.queues,
+    'organizations', CASE
+        WHEN workers.organizations = '[]' THEN '[]'::jsonb ELSE jsonb_build_array(%(organization)s::text)
+    END,
+    'capabilities', workers.capabilities,
+    'capacity', workers.capacity,
+    'leases', (
+        SELECT count(*)
+        FROM perdure_live AS live
+        WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL
+        AND live.organization = %(organization)s::text
+    ),
+    'order', workers.ordered,
+    'registered_us', workers.registered_us,
+    'seen_us', workers.seen_us,
+    'left_us', workers.left_us
+) ORDER BY workers.seen_us DESC, workers.id), '[]')::text
+FROM perdure_workers AS workers
+WHERE workers.seen_us >= %(since)s::bigint
+AND (workers.organizations = '[]' OR workers.organizations ? %(organization)s::text)
