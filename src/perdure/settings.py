@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 
 from perdure.domain import limits
+from perdure.domain.attempt import CAPTURED_LEVELS
 from perdure.domain.policy import DEFAULT_ORGANIZATION
 from perdure.domain.ranges import RANGES
 from perdure.domain.states import ENDED
@@ -112,6 +113,11 @@ class Settings:
     control_interval: float = _setting(0.25, "How often a worker that holds tasks asks for cancels.")
     poll: float = _setting(2.0, "How often an idle worker asks for work that nothing announced.")
     report_interval: float = _setting(0.2, "How long a worker gathers progress before it sends it.")
+    task_logs: str = _setting(
+        "info",
+        "The least severe line of a handler's log that is kept with its task; `off`: none.",
+        choices=CAPTURED_LEVELS,
+    )
     max_tasks: int | None = _setting(None, "After so many tasks a worker drains, to be started afresh; unset: never.")
 
     lease: float = _setting(
@@ -153,14 +159,20 @@ class Settings:
 
     @classmethod
     def load(
-        cls, *, environ: Mapping[str, str] | None = None, config: str | Path | None = None, **arguments: Any
+        cls,
+        *,
+        environ: Mapping[str, str] | None = None,
+        config: str | Path | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        **arguments: Any,
     ) -> "Settings":
         """The settings from all sources. An argument that is `None` was not said.
 
-        `config` replaces `PERDURE_CONFIG`. Raises `Invalid` or `Malformed`, naming the setting and where it was said.
+        `config` replaces `PERDURE_CONFIG`, `defaults` those of this class. Raises `Invalid` or `Malformed`, naming the
+        setting and where it was said.
         """
         environ = os.environ if environ is None else environ
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, Any] = dict(defaults or {})
         path = config if config is not None else environ.get(CONFIG_VARIABLE)
         if path:
             chosen |= _from_file(Path(path))

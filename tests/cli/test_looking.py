@@ -84,6 +84,16 @@ def test_a_cancelled_task_tells_so(perdure: Perdure) -> None:
     assert perdure("task", "events", task_id).out.count("\n") == len(types) + 1
 
 
+@pytest.mark.parametrize("named", ["ann", "app"])
+def test_who_acts_is_whom_the_environment_names_even_if_it_is_the_default_name(
+    perdure: Perdure, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    task_id = perdure("submit", "k").out.strip()
+    monkeypatch.setenv("PERDURE_PRINCIPAL", named)
+    perdure("task", "cancel", task_id)
+    assert perdure("task", "show", task_id, "--json").json["cancel"]["actor"] == named
+
+
 def test_waiting_for_a_task_that_did_not_succeed_is_exit_code_1(perdure: Perdure) -> None:
     task_id = perdure("submit", "k").out.strip()
     perdure("task", "cancel", task_id)

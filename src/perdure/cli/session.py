@@ -96,13 +96,10 @@ def same_store(one: str, other: str) -> bool:
 
 
 def settings_for(store: str | None) -> "Settings":
-    """The settings of this command line: the environment's, with the store and the user of this command."""
+    """The settings of this command line: whoever runs it acts, unless file or environment name somebody."""
     from perdure.settings import Settings
 
-    settings = Settings.load(store=store)
-    if settings.principal == Settings().principal:
-        settings = Settings.load(store=store, principal=f"cli:{user_name()}")
-    return settings
+    return Settings.load(defaults={"principal": f"cli:{user_name()}"}, store=store)
 
 
 def user_name() -> str:
