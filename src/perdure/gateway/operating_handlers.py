@@ -10,9 +10,8 @@ from perdure.engine.engine import Operations
 from perdure.engine.kinds import Kind
 from perdure.errors import Malformed, NotFound, PerdureError
 from perdure.gateway.request import Answer, Request
-from perdure.gateway.task_handlers import labels_of, refusal, shown_page, task_id
+from perdure.gateway.task_handlers import filter_of, refusal, shown_page, task_id
 from perdure.store.ledger import WorkerOrder
-from perdure.store.views import TaskFilter
 from perdure.wire.telling import counts, told
 
 
@@ -90,15 +89,7 @@ class OperatingHandlers:
     async def list_dead_letters(self, request: Request) -> Answer:
         """List dead letters, newest first."""
         query: wire.DeadLetterQuery = request.query
-        where = TaskFilter(
-            states=(TaskState.DEAD_LETTERED,),
-            kinds=tuple(query.kind),
-            queues=tuple(query.queue),
-            job=None if query.job is None else ids.parse(query.job, "job"),
-            labels=labels_of(query.label),
-            reasons=tuple(query.reason),
-            discarded=query.discarded,
-        )
+        where = filter_of(query, (TaskState.DEAD_LETTERED,), query.discarded)
         page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
         return Answer(shown_page(page))
 

@@ -54,14 +54,7 @@ class TaskHandlers:
     async def list_tasks(self, request: Request) -> Answer:
         """List tasks, newest first."""
         query: wire.TaskQuery = request.query
-        where = TaskFilter(
-            states=tuple(query.state),
-            kinds=tuple(query.kind),
-            queues=tuple(query.queue),
-            job=None if query.job is None else ids.parse(query.job, "job"),
-            labels=labels_of(query.label),
-            reasons=tuple(query.reason),
-        )
+        where = filter_of(query, tuple(query.state))
         page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
         return Answer(shown_page(page))
 
@@ -148,6 +141,21 @@ def key_in_list(header: str, place: int) -> str:
     if len(key.encode()) <= limits.IDEMPOTENCY_KEY_MAX_BYTES:
         return key
     return f"{blake2b(header.encode(), digest_size=20).hexdigest()}#{place}"
+
+
+def filter_of(
+    query: wire.TaskQuery | wire.DeadLetterQuery, states: tuple[TaskState, ...], discarded: bool | None = None
+) -> TaskFilter:
+    """Which tasks a query asks for. Raises `Malformed`."""
+    return TaskFilter(
+        states=states,
+        kinds=tuple(query.kind),
+        queues=tuple(query.queue),
+        job=None if query.job is None else ids.parse(query.job, "job"),
+        labels=labels_of(query.label),
+        reasons=tuple(query.reason),
+        discarded=discarded,
+    )
 
 
 def labels_of(said: Sequence[str]) -> tuple[tuple[str, str], ...]:
