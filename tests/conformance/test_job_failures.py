@@ -192,6 +192,7 @@ async def test_failing_since_tells_the_first_failure_at_once(world: World) -> No
         ([PARTLY_DONE, FAILED], JobState.FAILED),
         ([DONE, GIVEN_UP], JobState.SUCCEEDED),
         ([GIVEN_UP, GIVEN_UP], JobState.CANCELLED),
+        ([FAILED, GIVEN_UP], JobState.FAILED),
         ([Settlement.expired_unstarted(), DONE], JobState.FAILED),
     ],
 )
@@ -200,6 +201,35 @@ async def test_a_job_ends_by_the_worst_of_its_tasks(world: World, ends: list[Set
     leases = await held(world, family, "a", "b")
     await world.ledger.settle([settling(*each) for each in zip(leases, ends, strict=True)])
     assert (await world.look_job(family)).state is state
+
+
+@pytest.mark.parametrize(
+    ("excused", "other", "state"),
+    [
+        (FAILED, DONE, JobState.PARTIALLY_SUCCEEDED),
+        (FAILED, FAILED, JobState.FAILED),
+        (FAILED, GIVEN_UP, JobState.PARTIALLY_SUCCEEDED),
+        (PARTLY_DONE, DONE, JobState.PARTIALLY_SUCCEEDED),
+    ],
+)
+async def test_a_failure_that_the_job_continues_after_is_no_failure_of_the_job(
+    world: World, excused: Settlement, other: Settlement, state: JobState
+) -> None:
+    family = await world.submit_job({"a": [], "b": [], "after": ["a"]}, edges={("a", "after"): "continue"})
+    (a, b) = await held(world, family, "a", "b")
+    await world.finish(a, settlement=excused)
+    await world.finish(b, settlement=other)
+    await world.run(family, "after")
+    assert (await world.look_job(family)).state is state
+
+
+@pytest.mark.parametrize("ends", [[DONE, DONE], [FAILED, DONE], [PARTLY_DONE, DONE]])
+async def test_a_cancelled_job_ends_cancelled_however_its_tasks_do(world: World, ends: list[Settlement]) -> None:
+    family = await world.submit_job({"a": [], "b": []})
+    for lease, settlement in zip(await held(world, family, "a", "b"), ends, strict=True):
+        await world.ledger.cancel_job(ORGANIZATION, family.id, "bob", None)
+        await world.finish(lease, settlement=settlement)
+    assert (await world.look_job(family)).state is JobState.CANCELLED
 
 
 # Cancelling

@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 from perdure.domain import job as rules
 from perdure.domain import limits
 from perdure.domain.job import (
-    JobCounts,
     check_graph,
     check_names_differ,
     critical_path,
     depths,
     meaning_of_failure,
-    state_at_end,
     topological,
 )
-from perdure.domain.states import JobState
 from perdure.errors import Invalid
 
 
@@ -139,23 +136,3 @@ def test_the_critical_path_is_the_heaviest() -> None:
 )
 def test_the_edges_of_a_task_say_what_its_failure_means(policy: str, edges: list[str], meaning: str) -> None:
     assert meaning_of_failure(policy, edges) == meaning  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("counts", "cancelled", "state"),
-    [
-        ({"succeeded": 3}, False, JobState.SUCCEEDED),
-        ({"succeeded": 3}, True, JobState.CANCELLED),
-        ({"failed": 1, "succeeded": 2}, False, JobState.FAILED),
-        ({"failed": 1, "excused": 1}, False, JobState.FAILED),
-        ({"failed": 1}, True, JobState.CANCELLED),
-        ({"excused": 1, "succeeded": 2}, False, JobState.PARTIALLY_SUCCEEDED),
-        ({"partial": 1, "succeeded": 2}, False, JobState.PARTIALLY_SUCCEEDED),
-        ({"excused": 1, "cancelled": 2}, False, JobState.PARTIALLY_SUCCEEDED),
-        ({"cancelled": 3}, False, JobState.CANCELLED),
-        ({"cancelled": 1, "succeeded": 1}, False, JobState.SUCCEEDED),
-    ],
-)
-def test_a_job_ends_by_the_worst_of_its_tasks(counts: dict[str, int], cancelled: bool, state: JobState) -> None:
-    empty = JobCounts(0, 0, 0, 0, 0)
-    assert state_at_end(empty._replace(**counts), cancelled) is state

@@ -1,39 +1,14 @@
-"""The rules of DAGs: which are sound, when a task may run, and how a job ends."""
+"""The rules of DAGs: which are sound, in which order their tasks come, and what a failure means in them."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from perdure.domain import limits
-from perdure.domain.states import JobState
 from perdure.domain.task import FailurePolicy
 from perdure.errors import Invalid
 
 SHOWN_NAMES = 8
 """How many names a message lists at most."""
-
-
-class JobCounts(NamedTuple):
-    """How the ended tasks of a job ended. `excused` are bad ends that the job continues after."""
-
-    succeeded: int
-    partial: int
-    failed: int
-    excused: int
-    cancelled: int
-
-
-def state_at_end(counts: JobCounts, cancelled: bool) -> JobState:
-    """The state of a job none of whose tasks is open."""
-    if cancelled:
-        return JobState.CANCELLED
-    if counts.failed:
-        return JobState.FAILED
-    if counts.excused or counts.partial:
-        return JobState.PARTIALLY_SUCCEEDED
-    if counts.cancelled and not counts.succeeded:
-        return JobState.CANCELLED
-    return JobState.SUCCEEDED
 
 
 def check_graph(parents: Mapping[str, Sequence[str]]) -> None:
