@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from backends.sqlite.notes import ADDING, make_table
+from perdure.store.hub import Hub
 from perdure.store.sqlite.store import SqliteStore
-from perdure.store.sqlite.wakeups import Hub
 from perdure.store.wakeups import Topic
 
 LONG = 30.0
