@@ -9,5 +9,9 @@ SELECT coalesce(json_agg(json_build_array(
     ends.summary
 ) ORDER BY asked.place), '[]')::text
 FROM jsonb_array_elements_text(%(batch)s::jsonb) WITH ORDINALITY AS asked (id, place)
-JOIN perdure_tasks AS tasks ON tasks.organization = %(organization)s::text AND tasks.id = asked.id
+CROSS JOIN LATERAL (
+    SELECT found.n, found.id FROM perdure_tasks AS found
+    WHERE found.organization = %(organization)s::text AND found.id = asked.id
+    LIMIT 1
+) AS tasks
 JOIN perdure_ends AS ends ON ends.n = tasks.n

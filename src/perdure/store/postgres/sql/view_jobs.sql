@@ -28,5 +28,8 @@ SELECT coalesce(json_agg(json_build_object(
     'metadata', jobs.metadata::json
 ) ORDER BY asked.place), '[]')::text
 FROM jsonb_array_elements_text(%(js)s::jsonb) WITH ORDINALITY AS asked (j, place)
-JOIN perdure_jobs AS jobs ON jobs.j = asked.j::bigint
-WHERE jobs.organization = %(organization)s::text
+CROSS JOIN LATERAL (
+    SELECT * FROM perdure_jobs AS found
+    WHERE found.j = asked.j::bigint AND found.organization = %(organization)s::text
+    LIMIT 1
+) AS jobs

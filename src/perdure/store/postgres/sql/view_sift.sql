@@ -1,11 +1,14 @@
 -- Those of a stretch of tasks that a filter lets through, by number, in the order given. An empty list filters nothing.
 SELECT coalesce(json_agg(tasks.n ORDER BY asked.place), '[]')::text
 FROM jsonb_array_elements_text(%(ns)s::jsonb) WITH ORDINALITY AS asked (n, place)
-JOIN perdure_tasks AS tasks ON tasks.n = asked.n::bigint
+CROSS JOIN LATERAL (
+    SELECT * FROM perdure_tasks AS found
+    WHERE found.n = asked.n::bigint AND found.organization = %(organization)s::text
+    LIMIT 1
+) AS tasks
 LEFT JOIN perdure_live AS live ON live.n = tasks.n
 LEFT JOIN perdure_ends AS ends ON ends.n = tasks.n
-WHERE tasks.organization = %(organization)s::text
-AND (%(states)s::jsonb = '[]' OR %(states)s::jsonb ? coalesce(live.state, ends.state))
+WHERE (%(states)s::jsonb = '[]' OR %(states)s::jsonb ? coalesce(live.state, ends.state))
 AND (
     %(lanes)s::jsonb IS NULL
     OR tasks.lane IN (SELECT lane::bigint FROM jsonb_array_elements_text(%(lanes)s::jsonb) AS wanted (lane))

@@ -47,11 +47,14 @@ SELECT coalesce(json_agg(json_build_object(
     'redacted_us', tasks.redacted_us
 ) ORDER BY asked.place), '[]')::text
 FROM jsonb_array_elements_text(%(ns)s::jsonb) WITH ORDINALITY AS asked (n, place)
-JOIN perdure_tasks AS tasks ON tasks.n = asked.n::bigint
+CROSS JOIN LATERAL (
+    SELECT * FROM perdure_tasks AS found
+    WHERE found.n = asked.n::bigint AND found.organization = %(organization)s::text
+    LIMIT 1
+) AS tasks
 JOIN perdure_lanes AS lanes ON lanes.lane = tasks.lane
 LEFT JOIN perdure_live AS live ON live.n = tasks.n
 LEFT JOIN perdure_ends AS ends ON ends.n = tasks.n
 LEFT JOIN perdure_attempts AS attempts ON attempts.n = ends.n AND attempts.fence = ends.fence
 LEFT JOIN perdure_jobs AS jobs ON jobs.j = tasks.job
 LEFT JOIN perdure_progress AS progress ON progress.n = tasks.n
-WHERE tasks.organization = %(organization)s::text

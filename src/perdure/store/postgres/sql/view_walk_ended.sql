@@ -1,44 +1,19 @@
 -- The next stretch of ended tasks in some states, last ended first: number and position.
--- Whether a state is asked for is decided before any row is read: what is not asked for is not walked.
+-- Each state is walked along its own part of the index.
 SELECT coalesce(json_agg(
     json_build_array(walked.n, walked.finished_us, walked.n) ORDER BY walked.finished_us DESC, walked.n DESC
 ), '[]')::text
 FROM (
-    SELECT ends.finished_us, ends.n
-    FROM perdure_ends AS ends
-    WHERE ends.organization = %(organization)s::text AND ends.state = 'succeeded'
-    AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
-    AND strpos(%(states)s::text, '"succeeded"') > 0
-    UNION ALL
-    SELECT ends.finished_us, ends.n
-    FROM perdure_ends AS ends
-    WHERE ends.organization = %(organization)s::text AND ends.state = 'partially_succeeded'
-    AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
-    AND strpos(%(states)s::text, '"partially_succeeded"') > 0
-    UNION ALL
-    SELECT ends.finished_us, ends.n
-    FROM perdure_ends AS ends
-    WHERE ends.organization = %(organization)s::text AND ends.state = 'failed'
-    AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
-    AND strpos(%(states)s::text, '"failed"') > 0
-    UNION ALL
-    SELECT ends.finished_us, ends.n
-    FROM perdure_ends AS ends
-    WHERE ends.organization = %(organization)s::text AND ends.state = 'dead_lettered'
-    AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
-    AND strpos(%(states)s::text, '"dead_lettered"') > 0
-    UNION ALL
-    SELECT ends.finished_us, ends.n
-    FROM perdure_ends AS ends
-    WHERE ends.organization = %(organization)s::text AND ends.state = 'cancelled'
-    AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
-    AND strpos(%(states)s::text, '"cancelled"') > 0
-    UNION ALL
-    SELECT ends.finished_us, ends.n
-    FROM perdure_ends AS ends
-    WHERE ends.organization = %(organization)s::text AND ends.state = 'expired'
-    AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
-    AND strpos(%(states)s::text, '"expired"') > 0
-    ORDER BY finished_us DESC, n DESC
+    SELECT found.finished_us, found.n
+    FROM (SELECT DISTINCT state FROM jsonb_array_elements_text(%(states)s::jsonb) AS listed (state)) AS asked
+    CROSS JOIN LATERAL (
+        SELECT ends.finished_us, ends.n
+        FROM perdure_ends AS ends
+        WHERE ends.organization = %(organization)s::text AND ends.state = asked.state
+        AND (ends.finished_us, ends.n) < (%(before_us)s::bigint, %(before)s::bigint)
+        ORDER BY ends.finished_us DESC, ends.n DESC
+        LIMIT %(stretch)s::bigint
+    ) AS found
+    ORDER BY found.finished_us DESC, found.n DESC
     LIMIT %(stretch)s::bigint
 ) AS walked
