@@ -9,7 +9,8 @@ INSERT INTO perdure_jobs
     (organization, id, name, policy, state, principal, initiator, created_us, finished_us, total, open, succeeded)
 SELECT
     'default', 'job-' || to_char(j, 'FM000000'), 'nightly', 'fail',
-    CASE WHEN j > 1000 THEN 'running' ELSE 'succeeded' END, 'p', 'p', j, CASE WHEN j <= 1000 THEN j END, tasks, CASE WHEN j > 1000 THEN tasks ELSE 0 END,
+    CASE WHEN j > 1000 THEN 'running' ELSE 'succeeded' END, 'p', 'p', j,
+    CASE WHEN j <= 1000 THEN j END, tasks, CASE WHEN j > 1000 THEN tasks ELSE 0 END,
     CASE WHEN j > 1000 THEN 0 ELSE tasks END
 FROM generate_series(1, 1001) AS j, LATERAL (SELECT CASE WHEN j > 1000 THEN 5000 ELSE 10 END AS tasks) AS size;
 

@@ -97,12 +97,12 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def crowded(postgres_databases: "Databases") -> Iterator[str]:
+def crowded(postgres_databases: "Databases") -> str:
     """The address of a database in which many tasks have ended."""
     url = postgres_databases.server.url(postgres_databases.make())
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(Path(__file__).with_name("crowd.sql").read_text().replace(":tasks", str(TASKS)))
-    yield url
+    return url
 
 
 @pytest.fixture(scope="module", params=["without statistics", "with statistics"])
