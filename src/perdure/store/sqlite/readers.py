@@ -1,4 +1,9 @@
-"""Reading beside the writer: each question is one short transaction on a connection that cannot write."""
+"""Reading beside the writer: each question is one short transaction on a connection that cannot write.
+
+Short, because the log cannot be emptied of what was written after the oldest snapshot in use. Most questions read a
+bounded number of rows by an index. Those that read more (the parts of a task, the tasks of a job, the history of a task
+with many attempts, a filtered list) are given up when they have taken too long.
+"""
 
 import asyncio
 import os
@@ -9,7 +14,8 @@ from typing import Any, TypeVar
 
 import apsw
 
-from perdure.errors import Misuse
+from perdure.domain.limits import SECOND_US
+from perdure.errors import Misuse, StoreBusy
 from perdure.joining import join
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, translate
@@ -21,6 +27,13 @@ T = TypeVar("T")
 
 READERS_MAX = 2
 """Threads that read. More only fight for the interpreter's lock."""
+BACKLOG_MAX_QUESTIONS = 20_000
+"""Questions are turned away while so many wait for their answer: some seconds of reading."""
+RETRY_AFTER_SECONDS = 1.0
+QUESTION_MAX_US = 5 * SECOND_US
+"""The longest that the statements of one question may take."""
+LOOK_EVERY_STEPS = 100_000
+"""How many steps of SQLite's machine lie between two looks at the time: a few milliseconds."""
 
 _BEGIN = STATEMENTS["transaction_begin_read"]
 _ROLLBACK = STATEMENTS["transaction_rollback"]
@@ -58,6 +71,54 @@ def answer(connection: apsw.Connection, now_us: int, ask: Callable[[Transaction]
             connection.execute(_ROLLBACK)
 
 
+class Reader:
+    """A connection that reads, opened when it is first needed. Of one thread."""
+
+    def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: StoreClock, gate: ForkGate) -> None:
+        self._path = path
+        self._connect = connect
+        self._clock = clock
+        self._gate = gate
+        self._connection: apsw.Connection | None = None
+        self._until_us = 0
+
+    def answer(self, asked: Question) -> None:
+        """Ask, and note the answer or the error."""
+        now_us = self._clock.now_us()
+        self._until_us = now_us + QUESTION_MAX_US
+        try:
+            asked.answer = answer(self._connected(), now_us, asked.ask)
+        except apsw.InterruptError:
+            asked.error = StoreBusy(
+                f"this question took longer than {QUESTION_MAX_US // SECOND_US} s and was given up, so that it does not"
+                " stand in the way of those who write: ask for less at once, or when less is going on",
+                retry_after=RETRY_AFTER_SECONDS,
+            )
+        except Exception as error:
+            asked.error = translate(error, self._path)
+            if isinstance(error, BROKEN):
+                self.disconnect()
+
+    def _connected(self) -> apsw.Connection:
+        if self._connection is None:
+            self._gate.check()
+            connection = self._connect()
+            self._gate.admit(connection)
+            connection.set_progress_handler(self._is_over, LOOK_EVERY_STEPS)
+            self._connection = connection
+        return self._connection
+
+    def _is_over(self) -> bool:
+        return self._clock.now_us() >= self._until_us
+
+    def disconnect(self) -> None:
+        """Let go of the connection. Harmless where there is none."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._gate.dismiss(connection)
+            connection.close(True)
+
+
 class Readers:
     """Threads with a read-only connection each, made when they are first needed."""
 
@@ -82,8 +143,13 @@ class Readers:
             raise Misuse("the store is closed; open it again before using it")
         if self._pid != os.getpid():
             self._start()
-        asked = Question(question, asyncio.get_running_loop())
         with self._guard:
+            if self._waiting >= BACKLOG_MAX_QUESTIONS:
+                raise StoreBusy(
+                    f"{self._waiting} questions wait for their answer already; try again later",
+                    retry_after=RETRY_AFTER_SECONDS,
+                )
+            asked = Question(question, asyncio.get_running_loop())
             self._waiting += 1
             if self._waiting > len(self._threads) < READERS_MAX:
                 thread = threading.Thread(target=self._run, name="perdure-reader", daemon=True)
@@ -94,12 +160,12 @@ class Readers:
 
     def _run(self) -> None:
         questions, turn = self._questions, self._gate.turn()
-        connection: apsw.Connection | None = None
+        reader = Reader(self._path, self._connect, self._clock, self._gate)
         while (asked := questions.get()) is not None:
             # Nobody waits for the answer of a caller that was cancelled.
             if not asked.future.cancelled():
                 with turn:
-                    connection = self._answer(asked, connection)
+                    reader.answer(asked)
             with self._guard:
                 self._waiting -= 1
             try:
@@ -108,27 +174,8 @@ class Readers:
                 continue
             finally:
                 del asked
-        if connection is not None:
-            with turn:
-                self._disconnect(connection)
-
-    def _answer(self, asked: Question, connection: apsw.Connection | None) -> apsw.Connection | None:
-        try:
-            if connection is None:
-                self._gate.check()
-                connection = self._connect()
-                self._gate.admit(connection)
-            asked.answer = answer(connection, self._clock.now_us(), asked.ask)
-        except Exception as error:
-            asked.error = translate(error, self._path)
-            if isinstance(error, BROKEN) and connection is not None:
-                self._disconnect(connection)
-                return None
-        return connection
-
-    def _disconnect(self, connection: apsw.Connection) -> None:
-        self._gate.dismiss(connection)
-        connection.close(True)
+        with turn:
+            reader.disconnect()
 
     async def close(self) -> None:
         """Answer what was asked, then end the threads. Harmless when closed already, and in a forked child."""
