@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from perdure.domain import ids
+from perdure.domain.limits import LIST_MAX_ROWS
 from perdure.domain.states import GOOD_ENDS, TaskState
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
 from perdure.errors import Misuse, NotFound, TaskFailed
 from perdure.store.ledger import Cancelled
-from perdure.store.views import AttemptView, Ended, EventView, PartView, TaskView
+from perdure.store.views import AttemptView, Ended, EventView, LogView, PartView, TaskView
 from perdure.wiring import System
 from perdure.worker.handler import Handler
 from perdure.worker.results import decode_result
@@ -50,7 +50,7 @@ class Handle(Generic[R_co]):
         replayed: bool = False,
         state: TaskState | None = None,
     ) -> None:
-        self.id = ids.parse(task_id)
+        self.id = task_id
         self.replayed = replayed
         self.state = state
         self._access = access
@@ -114,6 +114,18 @@ class Handle(Generic[R_co]):
         """The pieces of its result that it has handed in so far. Raises `NotFound`."""
         operations = await self._access.operations()
         return await operations.views.parts(self._access.principal.organization, self.id)
+
+    async def logs(self) -> list[LogView]:
+        """What its handlers logged so far, attempt by attempt. Raises `NotFound`."""
+        operations = await self._access.operations()
+        lines: list[LogView] = []
+        cursor: str | None = None
+        while True:
+            page = await operations.views.logs(self._access.principal.organization, self.id, LIST_MAX_ROWS, cursor)
+            lines += page.lines
+            cursor = page.cursor
+            if not page.more:
+                return lines
 
     def _known_end(self) -> Ended:
         assert self._ended is not None

@@ -16,7 +16,7 @@ from perdure.domain.states import JobState, TaskState
 from perdure.domain.task import FailurePolicy
 from perdure.errors import PerdureError
 from perdure.store.ledger import Cancelled
-from perdure.store.views import EventView, JobTaskView, JobView, TaskView
+from perdure.store.views import EventView, JobTaskView, JobView, LogView, TaskView
 
 if TYPE_CHECKING:
     from perdure.app.app import App
@@ -54,6 +54,10 @@ class SyncHandle(Generic[R_co]):
     def events(self) -> list[EventView]:
         """See `Handle.events`."""
         return self._portal.call(self.handle.events)
+
+    def logs(self) -> list[LogView]:
+        """See `Handle.logs`."""
+        return self._portal.call(self.handle.logs)
 
 
 class SyncJobHandle:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perdure.store.ledger import Cancelled
     from perdure.store.views import AttemptView, EventView, Page, TaskFilter, TaskView
 
-app = typer.Typer(help="Tasks: list, show, events, cancel, wait.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Tasks: list, show, events, logs, cancel, wait.", no_args_is_help=True, rich_markup_mode=None)
 
 BODIES = ("payload", "result")
 
@@ -106,6 +106,20 @@ def events(task_id: TaskId, store: StoreOption = None, json: JsonOption = False)
         write_json({"events": history})
     else:
         write_events(history)
+
+
+@app.command("logs")
+def logs(
+    task_id: TaskId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until the task ends.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what the handlers of one task logged."""
+    from perdure.cli.task_logs import write_logs
+    from perdure.domain import ids
+
+    write_logs(store, ids.parse(task_id), follow=follow, as_json=json)
 
 
 @app.command("cancel")

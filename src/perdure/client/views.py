@@ -16,6 +16,8 @@ from perdure.store.views import (
     EventView,
     JobTaskView,
     JobView,
+    LogPage,
+    LogView,
     Overview,
     Page,
     PartView,
@@ -77,6 +79,12 @@ class RemoteViews:
         """A task's result parts by attempt and sequence."""
         answer = await self._get(f"/v1/tasks/{_id(task_id)}/parts", wire.Parts)
         return [read(each, PartView) for each in answer.parts]
+
+    async def logs(self, organization: str, task_id: str, limit: int, cursor: str | None = None) -> LogPage:
+        """What handlers of a task logged, by attempt and in its order."""
+        asked = _paged({"limit": limit}, cursor)
+        answer = await self._get(f"/v1/tasks/{_id(task_id)}/logs", wire.Logs, asked)
+        return LogPage([read(each, LogView) for each in answer.logs], answer.cursor, answer.more)
 
     async def ended(self, organization: str, task_ids: Sequence[str]) -> list[Ended]:
         """Those of `task_ids` that have ended."""

@@ -149,9 +149,11 @@ class WorkerCalls:
         return {name: ParentResult(each.state, read_body(each, "result")) for name, each in answer.inputs.items()}
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
-        """Store progress, phases, parts and checkpoints."""
+        """Store progress, phases, parts, checkpoints and logs."""
         answers: list[Reported | PerdureError] = []
-        for some in _batches([msgspec.json.encode(_report_body(each)) for each in reports], limits.SETTLE_MAX_ITEMS):
+        items = [msgspec.json.encode(_report_body(each)) for each in reports]
+        weights = [1 + len(each.logs) for each in reports]
+        for some in _batches(items, limits.SETTLE_MAX_ITEMS, weights):
             answer: wire.ReportAnswer = await self._send("report", "reports", some, wire.ReportAnswer)
             self._expect(len(some), len(answer.answers))
             answers += [
@@ -249,6 +251,7 @@ def _report_body(report: Report) -> wire.Report:
         part=part,
         checkpoint=report.checkpoint,
         ran_us=report.ran_us,
+        logs=[wire.LogLineSent(**each._asdict()) for each in report.logs],
     )
 
 
@@ -286,13 +289,15 @@ def _result(body: Body) -> dict[str, Any]:
     return {"result": body_json(body), "result_encoding": body.encoding}
 
 
-def _batches(items: Sequence[bytes], most: int) -> list[list[bytes]]:
+def _batches(items: Sequence[bytes], most: int, weights: Sequence[int] | None = None) -> list[list[bytes]]:
+    """Items in requests of at most `SEND_MAX_BYTES` and `most` items, or as many as weigh that together."""
     batches: list[list[bytes]] = []
-    size = 0
-    for item in items:
-        if not batches or size + len(item) > SEND_MAX_BYTES or len(batches[-1]) >= most:
+    size = weight = 0
+    for item, heavy in zip(items, weights or [1] * len(items), strict=True):
+        if not batches or size + len(item) > SEND_MAX_BYTES or weight + heavy > most:
             batches.append([])
-            size = 0
+            size = weight = 0
         batches[-1].append(item)
         size += len(item) + 1
+        weight += heavy
     return batches

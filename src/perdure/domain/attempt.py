@@ -64,6 +64,18 @@ class Part(NamedTuple):
     final: bool = False
 
 
+class LogLine(NamedTuple):
+    """A line that a handler logged. `sequence` grows within the attempt; what is not greater is a repeat."""
+
+    sequence: int
+    level: str
+    message: str
+    ago_us: int
+    """How long ago it was logged, when this is sent."""
+    dropped: int = 0
+    """How many lines just before it are not kept."""
+
+
 class Report(NamedTuple):
     """What a handler tells while it runs. Any report of an attempt says that its handler has begun."""
 
@@ -75,6 +87,7 @@ class Report(NamedTuple):
     """JSON text kept across the attempts of one generation."""
     ran_us: int = 0
     """How long ago the handler began, when this is sent."""
+    logs: tuple[LogLine, ...] = ()
 
 
 class Renewal(NamedTuple):
@@ -91,3 +104,7 @@ class Renewal(NamedTuple):
 
 
 PHASES = ("planning", "validating", "executing", "finalizing")
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+"""From the least severe on."""
+CAPTURED_LEVELS = (*LOG_LEVELS, "off")
+"""What may be the least severe line that is kept; `off`: none is."""

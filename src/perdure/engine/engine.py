@@ -206,7 +206,7 @@ class Engine:
         return await self._ledger.inputs(hold)
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
-        """Store progress, phases, parts and checkpoints."""
+        """Store progress, phases, parts, checkpoints and logs."""
         return await self._report(reports)
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:

@@ -1,12 +1,12 @@
-"""Take what handlers tell while they run: progress, phases, parts of results, checkpoints."""
+"""Take what handlers tell while they run: progress, phases, parts of results, checkpoints, logs."""
 
 import re
 from collections.abc import Sequence
 
 from perdure.domain import limits
-from perdure.domain.attempt import PHASES, Part, Progress, Report
+from perdure.domain.attempt import LOG_LEVELS, PHASES, LogLine, Part, Progress, Report
 from perdure.engine import encoding
-from perdure.engine.names import check_key
+from perdure.engine.names import check_key, check_prose
 from perdure.engine.parts_taken import PartsTaken
 from perdure.engine.quantities import check_choice, check_count
 from perdure.errors import Invalid, LeaseLost, PerdureError, Refused
@@ -55,6 +55,8 @@ def _check(report: Report) -> None:
         size = len(report.checkpoint.encode())
         if size > limits.CHECKPOINT_MAX_BYTES:
             raise encoding.too_large("checkpoint", limits.CHECKPOINT_MAX_BYTES, size)
+    if report.logs:
+        _check_logs(report.logs)
 
 
 def _check_progress(progress: Progress) -> None:
@@ -70,3 +72,18 @@ def _check_part(part: Part) -> None:
         raise Invalid("part.sha256 must be 64 hexadecimal digits", field="part.sha256")
     if len(part.data.data) > limits.PART_MAX_BYTES:
         raise encoding.too_large("part", limits.PART_MAX_BYTES, len(part.data.data))
+
+
+def _check_logs(lines: Sequence[LogLine]) -> None:
+    before = 0
+    for line in lines:
+        check_count(line.sequence, "logs.sequence", 1, limits.LOG_LINES_MAX)
+        if line.sequence <= before:
+            raise Invalid("logs must have sequences that grow", field="logs.sequence")
+        before = line.sequence
+        check_choice(line.level, "logs.level", LOG_LEVELS)
+        check_count(line.ago_us, "logs.ago_us", 0, limits.EXECUTION_LIMIT_MAX_US)
+        check_count(line.dropped, "logs.dropped", 0, limits.PROGRESS_MAX)
+        size = len(check_prose(line.message, "logs.message", limits.LOG_LINE_MAX_BYTES).encode())
+        if size > limits.LOG_LINE_MAX_BYTES:
+            raise encoding.too_large("logs.message", limits.LOG_LINE_MAX_BYTES, size)

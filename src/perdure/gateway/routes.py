@@ -104,6 +104,7 @@ TASKS: tuple[Route, ...] = (
         "tasks:read",
         "Show what the handlers of a task logged",
         wire.Logs,
+        query=wire.LogQuery,
         problems=(NotFound,),
     ),
     Route(

@@ -78,9 +78,13 @@ class TaskHandlers:
         return Answer(wire.Parts(parts=[told(each, wire.Part) for each in parts]))
 
     async def list_logs(self, request: Request) -> Answer:
-        """Show what handlers logged: nothing is kept in this version."""
-        await self._found(request)
-        return Answer(wire.Logs(logs=[]))
+        """Show what the handlers of a task logged."""
+        query: wire.LogQuery = request.query
+        page = await self._operations.views.logs(
+            request.by.organization, task_id(request), query.limit, query.cursor or None
+        )
+        lines = [told(each, wire.LogLine) for each in page.lines]
+        return Answer(wire.Logs(logs=lines, cursor=page.cursor, more=page.more))
 
     async def cancel_task(self, request: Request) -> Answer:
         """Cancel one task."""

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from perdure import wire
 from perdure.domain import ids
-from perdure.domain.attempt import Hold, Lease, Part, Progress, Renewal, Report
+from perdure.domain.attempt import Hold, Lease, LogLine, Part, Progress, Renewal, Report
 from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, Outcome
 from perdure.engine.engine import Operations
@@ -124,7 +124,7 @@ class WorkerHandlers:
         return Answer(wire.Inputs(inputs=inputs))
 
     async def report_work(self, request: Request) -> Answer:
-        """Store progress, phases, parts and checkpoints."""
+        """Store progress, phases, parts, checkpoints and logs."""
         body: wire.ReportMany = request.body
         read = [_read_report(each, request.by) for each in body.reports]
         taken = iter(await self._operations.report([each for each in read if isinstance(each, Report)]))
@@ -209,6 +209,7 @@ def _report_of(said: wire.Report, hold: Hold) -> Report:
         None if part is None else _part_of(part),
         said.checkpoint,
         said.ran_us,
+        tuple(LogLine(each.sequence, each.level, each.message, each.ago_us, each.dropped) for each in said.logs),
     )
 
 

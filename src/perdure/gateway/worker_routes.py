@@ -76,7 +76,7 @@ WORKING: tuple[Route, ...] = (
         "/v1/worker/report",
         "report_work",
         "work",
-        "Report progress, phases, parts and checkpoints",
+        "Report progress, phases, parts, checkpoints and logs",
         wire.ReportAnswer,
         wire.ReportMany,
         max_bytes=LARGE_MAX_BYTES,

@@ -285,14 +285,18 @@ class Ledger(Protocol):
         """How the parents of an attempt's task ended. `LeaseLost`; `TooLarge` past `limits.INPUTS_MAX_BYTES` in all."""
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
-        """Store what live attempts tell: progress, phase, part, checkpoint; `leased` -> `running`.
+        """Store what live attempts tell: progress, phase, part, checkpoint, logs; `leased` -> `running`.
 
         Progress and checkpoint replace the earlier ones, phases are events. The parts of an attempt have the sequences
         1, 2, 3 and so on, and nothing follows a final one (`Invalid`). A key that is there with the same checksum is
         acknowledged (`replayed`), with another one refused (`Conflict`). A named part of an earlier attempt moves to
         the one that sends it again.
 
-        An attempt that is not live gets `LeaseLost`, one whose task is `cancelling` gets `Conflict`.
+        Lines of the log whose sequence is not greater than that of an earlier one of the attempt are repeats, and left
+        alone. Past `limits.LOG_MAX_BYTES` an attempt's lines are refused (`TooLarge`).
+
+        An attempt that is not live gets `LeaseLost`, one whose task is `cancelling` gets `Conflict`, except for a report
+        of nothing but logs.
         """
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
@@ -387,7 +391,7 @@ class Ledger(Protocol):
     async def retain(self, retention: Retention, limit: int) -> Swept:
         """Remove what has been kept for as long as `retention` says, counted from its end.
 
-        A task without a job goes with its attempts, result, parts and events. The document of its kind may say
+        A task without a job goes with its attempts, result, parts, events and logs. The document of its kind may say
         otherwise of its own tasks: `retention` (seconds, or seconds by end state) and `result_retention` (seconds
         after which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an
         open task, a task of an open job, or a result that an open task still needs.

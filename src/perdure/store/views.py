@@ -123,6 +123,26 @@ class PartView(msgspec.Struct, frozen=True, kw_only=True):
     at_us: int
 
 
+class LogView(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a handler logged. `dropped`: so many lines just before it were not kept."""
+
+    attempt_id: str
+    at_us: int
+    level: str
+    message: str
+    dropped: int = 0
+
+
+class LogPage(NamedTuple):
+    """Lines, oldest first. `cursor` stands behind the last of them: ask again with it for `more`, or for those to come;
+    `None` before the first.
+    """
+
+    lines: list[LogView]
+    cursor: str | None
+    more: bool
+
+
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """A job as it stands. `counts` maps task states to numbers."""
 
@@ -266,6 +286,12 @@ class Views(Protocol):
 
     async def parts(self, organization: str, task_id: str) -> list[PartView]:
         """A task's result parts by attempt and sequence. Raises `NotFound`."""
+
+    async def logs(self, organization: str, task_id: str, limit: int, cursor: str | None = None) -> LogPage:
+        """What handlers of a task logged, by attempt and in its order. Raises `NotFound`, `Malformed` for a bad cursor.
+
+        At most `limits.LIST_MAX_ROWS` lines.
+        """
 
     async def ended(self, organization: str, task_ids: Sequence[str]) -> list[Ended]:
         """Those of `task_ids` that have ended."""

@@ -242,18 +242,30 @@ class Parts(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class LogLine(msgspec.Struct, kw_only=True, frozen=True):
-    """One line that a handler logged."""
+    """One line that a handler logged. `dropped`: so many lines just before it were not kept."""
 
     at: datetime
     attempt_id: Id
-    level: str
+    level: Literal["debug", "info", "warning", "error", "critical"]
     message: str
+    dropped: int = 0
 
 
 class Logs(msgspec.Struct, kw_only=True, frozen=True):
-    """What handlers logged, in order. This version keeps no lines: they are in the logs of the workers."""
+    """What handlers logged, attempt by attempt, in order. `cursor` stands behind the last line: ask with it for `more`,
+    or later for lines that have come since; null before the first line.
+    """
 
     logs: list[LogLine]
+    cursor: str | None = None
+    more: bool = False
+
+
+class LogQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Which lines: the first `limit` behind `cursor`."""
+
+    limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
+    cursor: shapes.Cursor | None = None
 
 
 class CancelTask(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -147,6 +147,7 @@ VIEWS: dict[type, type] = {
     tasks.Task: views.TaskView,
     tasks.Attempt: views.AttemptView,
     tasks.Event: views.EventView,
+    tasks.LogLine: views.LogView,
     tasks.Part: views.PartView,
     jobs.Job: views.JobView,
     jobs.JobTask: views.JobTaskView,

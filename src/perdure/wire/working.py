@@ -217,6 +217,18 @@ class PartSent(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     final: bool = False
 
 
+class LogLineSent(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A line that the handler logged, `ago_us` ago. `sequence` grows within the attempt: what is not greater than that
+    of an earlier line is a repeat. `dropped`: so many lines just before it are not kept.
+    """
+
+    sequence: Annotated[int, Meta(ge=1, le=limits.LOG_LINES_MAX)]
+    level: Literal["debug", "info", "warning", "error", "critical"]
+    message: Annotated[str, Meta(max_length=limits.LOG_LINE_MAX_BYTES)]
+    ago_us: Us = 0
+    dropped: Us = 0
+
+
 class Report(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """What a handler tells while it runs."""
 
@@ -228,6 +240,7 @@ class Report(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     """JSON text."""
     ran_us: Us = 0
     """How long ago the handler began."""
+    logs: Annotated[list[LogLineSent], Meta(max_length=limits.LOG_LINES_MAX)] = []
 
 
 class ReportMany(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from perdure.domain.outcome import Succeeded
 from perdure.domain.task import Body
 from perdure.errors import Invalid, Misuse, TooLarge
 from perdure.store.ledger import ParentResult
+from perdure.worker.capturing import TaskLogger
 from perdure.worker.held import HeldAttempt
 from perdure.worker.payload import BadPayload
 from perdure.worker.reporting import Reporter, lease_lost
@@ -179,7 +180,10 @@ class _AttemptKnowledge:
 
     @property
     def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
-        """A logger named after the kind whose records carry task_id, attempt_id, kind and attempt."""
+        """A logger named after the kind whose records carry task_id, attempt_id, kind and attempt.
+
+        Its lines are kept with the task, as far as `Settings.task_logs` says.
+        """
         if self._logger is None:
             fields = {
                 "task_id": self.task_id,
@@ -187,7 +191,8 @@ class _AttemptKnowledge:
                 "kind": self.kind,
                 "attempt": self.attempt,
             }
-            self._logger = logging.LoggerAdapter(logging.getLogger(f"perdure.task.{self.kind}"), fields)
+            logger = logging.getLogger(f"perdure.task.{self.kind}")
+            self._logger = TaskLogger(logger, fields, self._reporter.capture(self._held))
         return self._logger
 
     def progress(

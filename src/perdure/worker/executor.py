@@ -14,6 +14,7 @@ from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, NotStarted, Outcome
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import ParentResult
+from perdure.worker import capturing
 from perdure.worker.context import Context, Inputs, SyncContext
 from perdure.worker.handler import Handler
 from perdure.worker.held import HeldAttempt, StopReason
@@ -99,7 +100,7 @@ class Executor:
         return None
 
     async def _run_async(self, held: HeldAttempt, handler: Handler, arguments: dict[str, Any]) -> Any:
-        own = contextvars.copy_context()
+        own = self._own_context(held)
         coroutine = own.run(handler.call, arguments)
         try:
             waits_for = own.run(coroutine.send, None)
@@ -117,7 +118,7 @@ class Executor:
             timer.cancel()
 
     async def _run_in_thread(self, held: HeldAttempt, handler: Handler, arguments: dict[str, Any]) -> Any:
-        own = contextvars.copy_context()
+        own = self._own_context(held)
         job = functools.partial(own.run, _call_plain, handler, arguments)
         timer = self._arm(held)
         held.on_stop = _leave_to_flag
@@ -131,6 +132,14 @@ class Executor:
         if error is not None:
             raise error
         return value
+
+    def _own_context(self, held: HeldAttempt) -> contextvars.Context:
+        """A context for the handler alone, in which what is logged is captured."""
+        own = contextvars.copy_context()
+        capture = self._reporter.capture(held)
+        if capture is not None:
+            own.run(capturing.begin, capture)
+        return own
 
     def _arm(self, held: HeldAttempt) -> asyncio.TimerHandle:
         """Have the attempt stopped at its timeout or deadline, whichever comes first. The timeout counts from the

@@ -10,6 +10,7 @@ from perdure.domain.attempt import Hold, Lease, Progress
 from perdure.domain.limits import SECOND_US
 
 if TYPE_CHECKING:
+    from perdure.worker.attempt_log import AttemptLog
     from perdure.worker.handler import Handler
 
 MARGIN_MIN_US = SECOND_US // 4
@@ -63,6 +64,7 @@ class HeldAttempt:
         "lane",
         "lease",
         "lease_us",
+        "log",
         "margin_us",
         "on_stop",
         "parts_sent",
@@ -115,6 +117,8 @@ class HeldAttempt:
         self.phases: list[str] | None = None
         self.summary: str | None = None
         """What its handler said that came of it."""
+        self.log: AttemptLog | None = None
+        """What its handler logged, once it has."""
         self.report_due = False
         self.parts_sent = 0
         self._flag: threading.Event | None = None

@@ -185,7 +185,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         settings, clock = self.settings, self._clock
         lanes = self._lanes = Lanes(clock, self.concurrency, settings.stop_grace, self._finished)
-        self._reporter = Reporter(self._source, clock, settings.report_interval, lanes.stop)
+        self._reporter = Reporter(self._source, clock, settings.report_interval, lanes.stop, settings.task_logs)
         lanes.use(Executor(self._source, self._reporter, clock, settings.default_timeout, lanes.fill, lanes.stop))
         self._buffer = SettleBuffer(self._source, self._reporter, clock, self._chance, self._settled, self._journal)
         self._keeper = LeaseKeeper(

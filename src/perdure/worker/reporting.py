@@ -1,14 +1,18 @@
 """What handlers tell while they run, gathered: one call for all of them, progress at most every 200 ms."""
 
 import asyncio
+import functools
 import logging
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from perdure.ambient import Clock
-from perdure.domain.attempt import Part, Progress, Report
+from perdure.domain.attempt import LogLine, Part, Progress, Report
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import Reported
+from perdure.worker.attempt_log import AttemptLog, Noted
+from perdure.worker.capturing import Capture, least_level, watch_records
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.work_source import WorkSource
 
@@ -27,20 +31,27 @@ class _Sending(NamedTuple):
     report: Report
     answer: "asyncio.Future[Reported] | None"
     """Set for parts and checkpoints, which are waited for."""
+    lines: Sequence[Noted] = ()
+    """Of the attempt's log."""
 
 
 class Reporter:
-    """Sends reports in their order, one call at a time. Everything but `touch_from_thread` belongs to the worker's
-    loop.
+    """Sends reports in their order, one call at a time. Everything belongs to the worker's loop, except for what says
+    otherwise.
 
-    Of progress the latest counts. Parts and checkpoints are sent again while the source is away and the lease lasts.
+    Of progress the latest counts. Lines of logs are kept within the bounds of `AttemptLog`, from level `logs` on. Parts
+    and checkpoints are sent again while the source is away and the lease lasts.
     """
 
-    def __init__(self, source: WorkSource, clock: Clock, interval: float, stop: Stop) -> None:
+    def __init__(self, source: WorkSource, clock: Clock, interval: float, stop: Stop, logs: str = "off") -> None:
         self._source = source
         self._clock = clock
         self._interval = interval
         self._stop = stop
+        self._log_least = least_level(logs)
+        self._opening_log = threading.Lock()
+        if self._log_least is not None:
+            watch_records()
         self._loop = asyncio.get_running_loop()
         self._due: dict[str, HeldAttempt] = {}
         self._sendings: list[_Sending] = []
@@ -68,6 +79,25 @@ class Reporter:
             held.phases = []
         held.phases.append(phase)
         self._touch(held)
+
+    def capture(self, held: HeldAttempt) -> Capture | None:
+        """Where the lines go that the attempt's handler logs; `None` when none are kept."""
+        if self._log_least is None:
+            return None
+        return Capture(functools.partial(self._note_line, held), self._log_least)
+
+    def _note_line(self, held: HeldAttempt, level: str, text: str) -> None:
+        """Add a line to the attempt's log. Never waits; callable from any thread."""
+        if held.log is None:
+            with self._opening_log:
+                held.log = held.log or AttemptLog()
+        if held.log.add(level, text, self._clock.monotonic_us()):
+            self._touch(held)
+
+    def end_log(self, held: HeldAttempt) -> None:
+        """The handler is over: the end of its log may be sent, and nothing is added to it."""
+        if held.log is not None and held.log.end():
+            self._touch(held)
 
     def _touch(self, held: HeldAttempt) -> None:
         if held.report_due:
@@ -149,7 +179,7 @@ class Reporter:
         while self._take_due() or self._sendings:
             batch = self._sendings[:REPORTS_AT_ONCE]
             try:
-                answers = await self._source.report([each.report for each in batch])
+                answers = await self._source.report(self._as_sent(batch))
             except Unavailable:
                 self._drop_uncovered()
                 await asyncio.sleep(wait)
@@ -164,17 +194,23 @@ class Reporter:
             for sending, answer in zip(batch, answers, strict=True):
                 self._note_answer(sending, answer)
 
+    def _as_sent(self, batch: Iterable[_Sending]) -> list[Report]:
+        """The reports, with how long ago the lines of logs were logged."""
+        now_us = self._clock.monotonic_us()
+        return [each.report._replace(logs=_aged(each.lines, now_us)) if each.lines else each.report for each in batch]
+
     def _ran_us(self, held: HeldAttempt) -> int:
         return held.ran_us(self._clock.monotonic_us()) or 0
 
     def _take_due(self) -> bool:
-        """Turn progress and phases into reports. False: there were none."""
+        """Turn progress, phases and logs into reports. False: there were none."""
         if not self._due:
             return False
         for held in self._due.values():
             held.report_due = False
             progress, held.progress = held.progress, None
             phases, held.phases = held.phases, None
+            lines = held.log.take() if held.log is not None else ()
             if held.lost:
                 continue
             ran_us = self._ran_us(held)
@@ -184,6 +220,9 @@ class Reporter:
             if progress is not None or last is not None:
                 report = Report(held.hold, progress=progress, phase=last, ran_us=ran_us)
                 self._sendings.append(_Sending(held, report, None))
+            if lines:
+                # Apart from the others, which are refused once a cancel is requested.
+                self._sendings.append(_Sending(held, Report(held.hold, ran_us=ran_us), None, lines))
         self._due.clear()
         return bool(self._sendings)
 
@@ -213,6 +252,12 @@ class Reporter:
             elif each.answer is not None and not each.answer.done():
                 each.answer.set_exception(lease_lost(each.held))
         self._sendings = kept
+
+
+def _aged(lines: Sequence[Noted], now_us: int) -> tuple[LogLine, ...]:
+    return tuple(
+        LogLine(each.sequence, each.level, each.message, max(0, now_us - each.at_us), each.dropped) for each in lines
+    )
 
 
 def lease_lost(held: HeldAttempt) -> LeaseLost:

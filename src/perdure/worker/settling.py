@@ -58,6 +58,7 @@ class SettleBuffer:
         if held.lost:
             self._note_late(held, outcome)
         else:
+            self._reporter.end_log(held)
             self._waiting.append((held, outcome))
         if not self._waiting and not self._late:
             return

@@ -39,7 +39,7 @@ class WorkSource(Protocol):
         """How the parents of an attempt's task ended, by name."""
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
-        """Store progress, phases, parts and checkpoints."""
+        """Store progress, phases, parts, checkpoints and logs."""
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         """End attempts. Sending the same outcome again is harmless."""

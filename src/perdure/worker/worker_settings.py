@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 
 from perdure.domain import limits
+from perdure.domain.attempt import CAPTURED_LEVELS
 from perdure.domain.ranges import RANGES
 from perdure.errors import Invalid
 
@@ -46,6 +47,8 @@ class WorkerSettings:
     """How often it says that it is there and learns its operator's orders."""
     report_interval: float = 0.2
     """How long progress is gathered before it is sent."""
+    task_logs: str = "info"
+    """The least severe line of a handler that is kept with its task; `off`: none."""
     max_tasks: int | None = None
     """After so many claimed tasks the worker drains, to be started afresh by its supervisor."""
     stop_when_idle: bool = False
@@ -60,6 +63,9 @@ class WorkerSettings:
                 RANGES[each.name].check(each.name, value)
         if self.queues is not None and not self.queues:
             raise Invalid("queues must name at least one queue", field="queues")
+        if self.task_logs not in CAPTURED_LEVELS:
+            levels = ", ".join(CAPTURED_LEVELS)
+            raise Invalid(f"task_logs must be one of {levels}, not {self.task_logs!r}", field="task_logs")
         if len(self.capabilities) > limits.CAPABILITIES_MAX:
             raise Invalid(f"at most {limits.CAPABILITIES_MAX} capabilities", field="capabilities")
 

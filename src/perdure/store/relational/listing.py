@@ -30,7 +30,7 @@ class TaskListing:
     def __init__(self, organization: str, where: TaskFilter, limit: int, cursor: str | None) -> None:
         self._organization = organization
         self._where = where
-        self._limit = _page_rows(limit)
+        self._limit = page_rows(limit)
         self._states = _states_that_match(where)
         self._impossible = bool(where.states) and not self._states
         self._order = _order(where, self._states)
@@ -132,7 +132,7 @@ class JobListing:
     def __init__(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None) -> None:
         self._organization = organization
         self._states = tuple(states) or tuple(JobState)
-        self._limit = _page_rows(limit)
+        self._limit = page_rows(limit)
         self._list = cursors.fingerprint(organization, sorted(self._states))
         self._before = BEYOND if cursor is None else cursors.read(cursor, "jobs", self._list, int)
 
@@ -151,7 +151,8 @@ class JobListing:
         return Page(rows, cursors.write("jobs", self._list, shown[-1]) if more else None)
 
 
-def _page_rows(limit: int) -> int:
+def page_rows(limit: int) -> int:
+    """How many rows a page has at most. Raises `Invalid` for less than one."""
     if limit < 1:
         raise Invalid(f"a page has at least 1 row, not {limit}", field="limit")
     return min(limit, limits.LIST_MAX_ROWS)

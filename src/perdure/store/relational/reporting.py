@@ -1,4 +1,4 @@
-"""Reports of running handlers: progress, phases, checkpoints and parts of results."""
+"""Reports of running handlers: progress, phases, checkpoints, parts of results, logs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from perdure.domain.attempt import Part, Report
 from perdure.errors import Conflict, Invalid, PerdureError
 from perdure.store.ledger import Reported
 from perdure.store.relational.counting import CANCELLING, LEASED, RUNNING, count_moves
+from perdure.store.relational.logs import LogRoom
 from perdure.store.relational.renewing import lease_lost
 from perdure.store.relational.transaction import Transaction, batch
 
@@ -29,31 +30,42 @@ def report(tx: Transaction, reports: Sequence[Report]) -> list[Answer]:
         place: _Standing(n, lane, state, cancel_us, generation)
         for place, n, lane, state, _, cancel_us, generation in tx.document("hold_standing", batch=document)
     }
+    room = LogRoom(tx, {standings[place].n for place, each in enumerate(reports) if each.logs and place in standings})
     answers: list[Answer] = []
     accepted: list[tuple[_Standing, Report]] = []
     for place, each in enumerate(reports):
         standing = standings.get(place)
-        answer = _answer(tx, standing, each)
+        answer = _answer(tx, standing, each, room)
         answers.append(answer)
         if standing is not None and isinstance(answer, Reported):
             accepted.append((standing, each))
+            room.note(standing.n, each.logs)
     if accepted:
         _write(tx, accepted)
+    room.write()
     return answers
 
 
-def _answer(tx: Transaction, standing: _Standing | None, report: Report) -> Answer:
+def _answer(tx: Transaction, standing: _Standing | None, report: Report, room: LogRoom) -> Answer:
     if standing is None:
         return lease_lost(report.hold)
-    if standing.state == CANCELLING:
+    if standing.state == CANCELLING and not _only_logs(report):
         return Conflict(
             f"task {report.hold.task_id} is being cancelled: stop, reports are not taken any more",
             task_id=report.hold.task_id,
             cancel_us=standing.cancel_us,
         )
+    if (refusal := room.refusal(standing.n, report.logs)) is not None:
+        return refusal
     if report.part is not None:
         return _take_part(tx, standing.n, report.hold.attempt_id, report.part)
-    return Reported(False, None)
+    return Reported(False, standing.cancel_us)
+
+
+def _only_logs(report: Report) -> bool:
+    """A handler that stops may still say how."""
+    said = report.progress, report.phase, report.part, report.checkpoint
+    return bool(report.logs) and all(each is None for each in said)
 
 
 def _take_part(tx: Transaction, n: int, attempt: str, part: Part) -> Answer:

@@ -10,7 +10,19 @@ from perdure.store.ledger import Swept
 from perdure.store.relational.counting import ATTEMPTS, count_moves
 from perdure.store.relational.transaction import Transaction, batch
 
-_TABLES = ("attempts", "events", "progress", "checkpoints", "parts", "receipts", "items", "frontier", "edges", "ends")
+_TABLES = (
+    "attempts",
+    "events",
+    "logs",
+    "progress",
+    "checkpoints",
+    "parts",
+    "receipts",
+    "items",
+    "frontier",
+    "edges",
+    "ends",
+)
 """What belongs to a task, before the task itself."""
 _RESULT_TABLES = ("results", "parts", "receipts")
 """What belongs to a result."""

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from perdure.domain.states import JobState
-from perdure.store.relational import history, job_history, job_views, listing, queue_views, task_views
+from perdure.store.relational import history, job_history, job_views, listing, logs, queue_views, task_views
 from perdure.store.relational.transaction import Transaction
 from perdure.store.views import (
     AttemptView,
@@ -13,6 +13,7 @@ from perdure.store.views import (
     EventView,
     JobTaskView,
     JobView,
+    LogPage,
     Overview,
     Page,
     PartView,
@@ -58,6 +59,11 @@ class RelationalViews:
     async def parts(self, organization: str, task_id: str) -> list[PartView]:
         """A task's result parts by attempt and sequence. Raises `NotFound`."""
         return await self._readers.read(partial(task_views.parts, organization=organization, task_id=task_id))
+
+    async def logs(self, organization: str, task_id: str, limit: int, cursor: str | None = None) -> LogPage:
+        """A page of what handlers of a task logged. Raises `NotFound`, `Malformed` and `Invalid`."""
+        asked = partial(logs.of_task, organization=organization, task_id=task_id, limit=limit, cursor=cursor)
+        return await self._readers.read(asked)
 
     async def ended(self, organization: str, task_ids: Sequence[str]) -> list[Ended]:
         """Those of `task_ids` that have ended."""

@@ -134,12 +134,19 @@ CREATE TABLE perdure_live (
     CHECK (state <> 'queued' OR waits = 0),
     CHECK (state <> 'running' OR started_us IS NOT NULL),
     CHECK ((state = 'cancelling') = (cancel_ends_us IS NOT NULL))
+) WITH (
+    -- A renewal finds room for its row's next version on the same page, so that it touches no index.
+    fillfactor = 80,
+    -- Every task passes through this table twice or more: its dead rows are many while its live ones are few.
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_insert_threshold = -1,
+    autovacuum_vacuum_cost_delay = 0
 );
 CREATE INDEX perdure_live_ready ON perdure_live (lane, seq) WHERE state = 'queued';
 CREATE INDEX perdure_live_due ON perdure_live (due_us) WHERE state IN ('pending', 'retrying') AND waits = 0;
 CREATE INDEX perdure_live_ttl ON perdure_live (expires_us) WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
 CREATE INDEX perdure_live_deadline ON perdure_live (deadline_us) WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying');
-CREATE INDEX perdure_live_held ON perdure_live (worker) WHERE attempt_id IS NOT NULL;
+-- By fence: what a worker holds lies together at the end of its part, behind whatever it held before.
+CREATE INDEX perdure_live_held ON perdure_live (worker, fence) WHERE attempt_id IS NOT NULL;
 CREATE INDEX perdure_live_waiting ON perdure_live (organization, state, n) WHERE state IN ('pending', 'retrying');
 CREATE INDEX perdure_live_by_job ON perdure_live (job, n) WHERE job IS NOT NULL;
 
@@ -301,6 +308,19 @@ CREATE TABLE perdure_items (
     PRIMARY KEY (n, attempt_id, ref)
 );
 
+-- What handlers logged.
+CREATE TABLE perdure_logs (
+    n bigint NOT NULL REFERENCES perdure_tasks,
+    fence bigint NOT NULL,
+    sequence integer NOT NULL CHECK (sequence >= 1),
+    attempt_id text COLLATE "C" NOT NULL,
+    at_us bigint NOT NULL,
+    level text NOT NULL CHECK (level IN ('debug', 'info', 'warning', 'error', 'critical')),
+    message text NOT NULL,
+    dropped bigint NOT NULL CHECK (dropped >= 0),
+    PRIMARY KEY (n, fence, sequence)
+);
+
 CREATE TABLE perdure_idempotency (
     organization text COLLATE "C" NOT NULL,
     principal text COLLATE "C" NOT NULL,
@@ -340,6 +360,8 @@ CREATE TABLE perdure_workers (
     organizations jsonb NOT NULL,
     capabilities jsonb NOT NULL,
     capacity bigint NOT NULL CHECK (capacity >= 0),
+    -- No fence of what it holds is below this, so that counting that passes over nothing it held before.
+    held_from bigint NOT NULL DEFAULT 0,
     ordered text NOT NULL DEFAULT 'work' CHECK (ordered IN ('work', 'pause', 'drain', 'revoke')),
     registered_us bigint NOT NULL,
     seen_us bigint NOT NULL,
@@ -360,7 +382,7 @@ CREATE TABLE perdure_count_changes (
     lane bigint NOT NULL,
     state text COLLATE "C" NOT NULL,
     change bigint NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_insert_threshold = -1);
 
 -- Places in line: at the end ('seq', ascending) and in front ('front', ascending too, but below every place at the end).
 CREATE SEQUENCE perdure_seq CACHE 1;
