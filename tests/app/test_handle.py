@@ -1,6 +1,7 @@
 """Waiting for tasks, and what is told of those that failed."""
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
 import msgspec
@@ -93,7 +94,7 @@ async def test_a_cancel_ends_what_runs_and_what_waits(app):
 async def test_an_unknown_task_is_not_found(app):
     async with app:
         handle = app.handle("0198c5a4-7f3e-7abc-8def-0123456789ab")
-        for ask in (handle.status, handle.cancel, handle.events, handle.attempts, handle.parts):
+        for ask in (handle.status, handle.cancel, handle.events, handle.attempts, handle.parts, handle.logs):
             with pytest.raises(perdure.NotFound):
                 await ask()
         with pytest.raises(perdure.NotFound):
@@ -148,3 +149,26 @@ async def test_a_result_that_is_not_kept_any_more_is_told_apart_from_a_failure(t
         await t.advance(3600)
         with pytest.raises(perdure.NotFound, match="its retention may be over"):
             await handle.status()
+
+
+async def test_what_handlers_log_is_read_with_the_task(app):
+    @app.task("talk")
+    async def talk(lines: int, *, ctx: perdure.Context) -> None:
+        for number in range(lines):
+            ctx.logger.info("line %d", number)
+
+    @app.task("talk.plainly")
+    def talk_plainly() -> None:
+        logging.getLogger("shop").error("from a thread")
+
+    async with app, app.worker():
+        many, one = await app.submit(talk, lines=1_200), await app.submit(talk_plainly)
+        await perdure.wait_all([many, one], 10)
+        logged = await many.logs()
+        assert [each.message for each in logged[:3]] == ["line 0", "line 1", "line 2"]
+        assert logged[-1].message == "line 1199"
+        assert len(logged) == 1_000
+        assert sum(each.dropped for each in logged) == 1_200 - 999
+        [line] = await one.logs()
+        assert (line.level, line.message) == ("error", "from a thread")
+        assert line.attempt_id == (await one.attempts())[0].id

@@ -52,6 +52,7 @@ def test_errors_are_the_same(app, client):
     assert handle.cancel("no").answer == "cancelled"
     assert handle.wait() == "cancelled"
     assert [event.type for event in handle.events()][-1] == "ended"
+    assert handle.logs() == []
     with pytest.raises(perdure.Malformed):
         client.handle("x")
 
