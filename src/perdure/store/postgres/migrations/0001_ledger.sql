@@ -338,7 +338,7 @@ CREATE TABLE perdure_definitions (
     type text COLLATE "C" NOT NULL CHECK (type IN ('queue', 'organization', 'kind')),
     name text COLLATE "C" NOT NULL,
     version bigint NOT NULL CHECK (version >= 1),
-    document jsonb NOT NULL,
+    document json NOT NULL,
     actor text NOT NULL,
     updated_us bigint NOT NULL,
     PRIMARY KEY (organization, type, name)
