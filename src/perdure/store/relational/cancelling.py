@@ -8,13 +8,14 @@ from perdure.errors import NotFound
 from perdure.store.ledger import CancelAnswer, Cancellation, Cancelled, Swept
 from perdure.store.relational.counting import CANCELLING, count_moves
 from perdure.store.relational.ending import end_waiting
+from perdure.store.relational.looking import look
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
 
 def cancel(tx: Transaction, cancellations: Sequence[Cancellation]) -> list[Cancelled]:
     """Cancel tasks; the first request for a task is kept."""
-    looked = tx.document("cancel_look", batch=batch([(each.organization, each.task_id) for each in cancellations]))
+    looked = look(tx, "cancel_look", [(each.organization, each.task_id) for each in cancellations])
     answers: list[Cancelled] = []
     waiting: dict[int, tuple[Any, ...]] = {}
     held: dict[int, tuple[Any, ...]] = {}
@@ -80,7 +81,7 @@ def purge_queue(tx: Transaction, organization: str, queue: str, actor: str, coun
 
 def postpone(tx: Transaction, organization: str, task_id: str, run_at_us: int) -> bool:
     """Give a waiting task a new time to run at."""
-    n, state, _, lane, _, generation, initiator = tx.document("cancel_look", batch=batch([(organization, task_id)]))[0]
+    n, state, _, lane, _, generation, initiator = look(tx, "cancel_look", [(organization, task_id)])[0]
     if state not in (TaskState.PENDING, TaskState.QUEUED):
         return False
     queued_us = tx.value("postpone_look", n=n)

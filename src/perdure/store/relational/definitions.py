@@ -39,6 +39,12 @@ def _put_all(tx: Transaction, puts: list[Put]) -> list[Any]:
 
 
 def _put(tx: Transaction, put: Put) -> Definition | Conflict:
+    while (answer := _put_over_what_is_there(tx, put)) is None:
+        pass  # Another transaction has put a version of its own in between.
+    return answer
+
+
+def _put_over_what_is_there(tx: Transaction, put: Put) -> Definition | Conflict | None:
     stored = _get(tx, put.organization, put.type, put.name)
     version = stored.version if stored is not None else 0
     if put.expected is not None and put.expected != version:
@@ -59,6 +65,8 @@ def _put(tx: Transaction, put: Put) -> Definition | Conflict:
         actor=put.actor,
         version=version,
     )
+    if written is None:
+        return None
     tx.announce(Topic.CONTROL | Topic.READY)
     return Definition(put.organization, put.type, put.name, written, put.document)
 

@@ -47,7 +47,6 @@ T = TypeVar("T")
 
 _CANCEL = Operation("cancel", 1, cancelling.cancel)
 _REPORT = Operation("report", 2, reporting.report)
-_RENEW = Operation("renew", 3, renewing.renew, durable=False)
 _ACT = Operation("act", 5, lambda tx, acts: [act(tx) for act in acts], max_items=1)
 _NOTE = Operation("note", 6, lambda tx, acts: [act(tx) for act in acts], durable=False)
 _REDRIVE = Operation("redrive", 7, redriving.redrive)
@@ -60,6 +59,7 @@ class Shapes(NamedTuple):
     submit_jobs: Callable[[Any, list[Any], Lanes], list[Any]]
     claim: Callable[[Any, list[Any], Lanes], list[Any]]
     settle: Callable[[Any, list[Any]], list[Any]]
+    renew: Callable[[Any, list[Any]], list[Any]] = renewing.renew
 
 
 class RelationalLedger:
@@ -70,6 +70,7 @@ class RelationalLedger:
         self._readers = readers
         lanes = Lanes()
         self._settle = Operation("settle", 0, shapes.settle)
+        self._renew = Operation("renew", 3, shapes.renew, durable=False)
         self._submit = Operation("submit", 8, lambda tx, items: shapes.submit(tx, items, lanes))
         self._submit_jobs = Operation("submit_jobs", 8, lambda tx, items: shapes.submit_jobs(tx, items, lanes))
         self._claim = Operation("claim", 9, lambda tx, items: shapes.claim(tx, items, lanes), durable=False)
@@ -98,7 +99,7 @@ class RelationalLedger:
         return leases[0]
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
-        return await self._writer.gather(_RENEW, renewals)
+        return await self._writer.gather(self._renew, renewals)
 
     async def control(self, worker_id: str) -> list[Control]:
         return await self._readers.read(lambda tx: renewing.control(tx, worker_id))

@@ -9,6 +9,7 @@ from perdure.store.ledger import Redrive
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.counting import PENDING, count_moves
 from perdure.store.relational.ending import settle_touched
+from perdure.store.relational.looking import look
 from perdure.store.relational.retaining import remove_tasks
 from perdure.store.relational.transaction import Transaction, batch
 
@@ -17,7 +18,7 @@ _REDRIVABLE = (TaskState.FAILED, TaskState.DEAD_LETTERED)
 
 def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | PerdureError]:
     """Run failed tasks again, and revive what was cancelled because of them."""
-    looked = tx.document("redrive_look", batch=batch([(each.organization, each.task_id) for each in redrives]))
+    looked = look(tx, "redrive_look", [(each.organization, each.task_id) for each in redrives])
     answers: list[TaskState | PerdureError] = []
     chosen: dict[int, tuple[Redrive, list[Any]]] = {}
     for each, row in zip(redrives, looked, strict=True):
@@ -58,7 +59,7 @@ def _conflict(each: Redrive, state: str) -> Conflict:
 
 def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) -> None:
     redriven = sorted(chosen)
-    fallen = tx.document("redrive_descendants", batch=batch([(n, chosen[n][0].actor) for n in redriven]))
+    fallen = _fallen(tx, [(n, chosen[n][0].actor) for n in redriven])
     moves = [(row[3], str(row[1]), PENDING, 1) for _, row in chosen.values()]
     again = redriven + [row[0] for row in fallen]
     moves += [(row[1], row[2], PENDING, 1) for row in fallen]
@@ -75,6 +76,20 @@ def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) ->
     count_moves(tx, moves)
     _remember(tx, chosen, fallen)
     _wait_again(tx, again)
+
+
+def _fallen(tx: Transaction, redriven: Sequence[tuple[int, str]]) -> list[list[Any]]:
+    """What was cancelled because of these, asked until no more comes.
+
+    Where others write at the same time, a cascade may have gone on while its rows were waited for.
+    """
+    document = batch(redriven)
+    fallen: list[list[Any]] = []
+    known = -1
+    while len(fallen) > known:
+        known = len(fallen)
+        fallen = tx.document("redrive_descendants", batch=document)
+    return fallen
 
 
 def _wait_again(tx: Transaction, numbers: list[int]) -> None:

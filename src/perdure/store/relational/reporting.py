@@ -28,7 +28,7 @@ def report(tx: Transaction, reports: Sequence[Report]) -> list[Answer]:
     document = batch([each.hold for each in reports])
     standings = {
         place: _Standing(n, lane, state, cancel_us, generation)
-        for place, n, lane, state, _, cancel_us, generation in tx.document("hold_standing", batch=document)
+        for place, n, lane, state, _, cancel_us, generation in tx.document("report_standing", batch=document)
     }
     room = LogRoom(tx, {standings[place].n for place, each in enumerate(reports) if each.logs and place in standings})
     answers: list[Answer] = []

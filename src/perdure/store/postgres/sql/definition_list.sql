@@ -1,0 +1,5 @@
+-- All documents of a type, by name.
+SELECT organization, type, name, version, document::text
+FROM perdure_definitions AS definitions
+WHERE organization = %(organization)s::text AND type = %(type)s::text
+ORDER BY name

@@ -1,0 +1,23 @@
+-- The depths that these organizations and their queues may have, with what waits there now.
+SELECT coalesce(jsonb_agg(jsonb_build_array(
+    limited.organization, limited.type, limited.name, (limited.document ->> 'depth')::bigint,
+    (
+        SELECT coalesce(sum(waiting.count), 0)
+        FROM perdure_lanes AS lanes
+        CROSS JOIN LATERAL (
+            SELECT counts.count
+            FROM perdure_counts AS counts
+            WHERE counts.lane = lanes.lane AND counts.state IN ('pending', 'queued', 'retrying')
+            UNION ALL
+            SELECT changes.change
+            FROM perdure_count_changes AS changes
+            WHERE changes.lane = lanes.lane AND changes.state IN ('pending', 'queued', 'retrying')
+        ) AS waiting
+        WHERE lanes.organization = limited.organization
+        AND (limited.type = 'organization' OR lanes.queue = limited.name)
+    )
+)), '[]')::text
+FROM perdure_definitions AS limited
+WHERE limited.organization IN (SELECT value FROM jsonb_array_elements_text(%(batch)s::jsonb) AS asked (value))
+AND limited.type IN ('queue', 'organization')
+AND limited.document ->> 'depth' IS NOT NULL

@@ -1,0 +1,21 @@
+-- How the tasks of a batch stand, in the order of the batch: number, state, redacted, lane, job, generation, initiator.
+-- Locks those that have ended, in ascending order. One that was redriven while its row was waited for has no state.
+WITH asked AS MATERIALIZED (
+    SELECT item.place, tasks.n, tasks.redacted_us, tasks.initiator
+    FROM jsonb_array_elements(%(batch)s::jsonb) WITH ORDINALITY AS item (value, place)
+    LEFT JOIN perdure_tasks AS tasks ON tasks.organization = item.value ->> 0 AND tasks.id = item.value ->> 1
+),
+locked AS MATERIALIZED (
+    SELECT ends.n, ends.state, ends.lane, ends.job, ends.generation
+    FROM perdure_ends AS ends
+    WHERE ends.n IN (SELECT asked.n FROM asked)
+    ORDER BY ends.n
+    FOR UPDATE
+)
+SELECT coalesce(jsonb_agg(jsonb_build_array(
+    asked.n, coalesce(live.state, locked.state), asked.redacted_us IS NOT NULL, locked.lane, locked.job,
+    coalesce(live.generation, locked.generation), asked.initiator
+) ORDER BY asked.place), '[]')::text
+FROM asked
+LEFT JOIN locked ON locked.n = asked.n
+LEFT JOIN perdure_live AS live ON live.n = asked.n

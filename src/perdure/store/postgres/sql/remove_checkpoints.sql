@@ -1,0 +1,3 @@
+-- Remove the checkpoints of tasks that go.
+DELETE FROM perdure_checkpoints AS checkpoints
+WHERE n IN (SELECT gone.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value))
