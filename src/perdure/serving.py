@@ -64,6 +64,7 @@ class Watched:
                 limits=gateway_limits,
                 observer=self.observer,
                 metrics=self.render,
+                notices=system.own_store().notices,
                 of_itself=Told(version("perdure"), told_settings(system), told_limits(gateway_limits)),
                 clock=system.clock,
                 ids=system.ids,

@@ -40,6 +40,7 @@ async def gateway_of(system: System, port: int = 0) -> AsyncIterator[GatewayServ
             limits=GatewayLimits(),
             observer=Silent(),
             metrics=no_metrics,
+            notices=system.own_store().notices,
             of_itself=Told("0", {}, {}),
             clock=clock,
             ids=Ids(clock),

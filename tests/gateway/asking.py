@@ -114,6 +114,7 @@ async def open_asker(**limits: Any) -> AsyncIterator[Asker]:
             limits=GatewayLimits(**limits),
             observer=metrics,
             metrics=render,
+            notices=system.own_store().notices,
             of_itself=Told("0.0", {"lease": 60.0}, {"body_max_bytes": 1}),
             clock=clock,
             ids=system.ids,

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import json
 import signal
 import threading
 from pathlib import Path
@@ -103,6 +104,17 @@ async def until_ready(port: int, status: int) -> None:
             await exchange(port, b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
         ).startswith(wanted):
             await asyncio.sleep(0.05)
+
+
+async def test_a_long_log_is_told_beside_the_checks_and_work_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("perdure.store.sqlite.wal.LONG_BYTES", 1)
+    async with serving(tmp_path) as served:
+        port = port_of(served)
+        await until_ready(port, 200)
+        told = await exchange(port, b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        shown = json.loads(told.partition(b"\r\n\r\n")[2])
+        assert (shown["status"], len(shown["notices"])) == ("ready", 1)
+        assert "old snapshot" in shown["notices"][0]
 
 
 async def test_a_store_that_is_away_makes_the_process_not_ready_until_it_is_back(monkeypatch: pytest.MonkeyPatch):

@@ -35,7 +35,7 @@ from perdure.gateway.request import (
 )
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES
-from perdure.gateway.system_handlers import Render, SystemHandlers
+from perdure.gateway.system_handlers import Notices, Render, SystemHandlers
 from perdure.gateway.task_handlers import TaskHandlers
 from perdure.gateway.worker_handlers import WorkerHandlers
 from perdure.telemetry.observer import Observer
@@ -58,6 +58,8 @@ class Surroundings(NamedTuple):
     limits: GatewayLimits
     observer: Observer
     metrics: Render
+    notices: Notices
+    """What whoever runs the store should know of, though it works."""
     of_itself: Told
     clock: Clock
     ids: Ids
@@ -100,7 +102,7 @@ class Gateway:
             JobHandlers(operations),
             OperatingHandlers(operations, around.of_itself),
             WorkerHandlers(operations, self._pool, self._hints),
-            SystemHandlers(self.readiness, around.metrics, description, docs_page(description)),
+            SystemHandlers(self.readiness, around.notices, around.metrics, description, docs_page(description)),
         )
         self._paths = Paths((route.method, route.path, _endpoint(route, groups, around.limits)) for route in ROUTES)
 

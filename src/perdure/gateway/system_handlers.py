@@ -10,13 +10,17 @@ from perdure.gateway.readiness import Readiness
 from perdure.gateway.request import Answer, Request
 
 Render = Callable[[], Awaitable[bytes]]
+Notices = Callable[[], list[str]]
 
 
 class SystemHandlers:
     """What probes, Prometheus and readers ask."""
 
-    def __init__(self, readiness: Readiness, metrics: Render, description: dict[str, Any], docs: bytes) -> None:
+    def __init__(
+        self, readiness: Readiness, notices: Notices, metrics: Render, description: dict[str, Any], docs: bytes
+    ) -> None:
         self._readiness = readiness
+        self._notices = notices
         self._metrics = metrics
         self._description = description
         self._docs = docs
@@ -29,7 +33,7 @@ class SystemHandlers:
         """Whether work can be taken."""
         ready = self._readiness.ready
         status: Literal["ready", "not_ready"] = "ready" if ready else "not_ready"
-        shown = wire.Readiness(status=status, checks=dict(self._readiness.checks()))
+        shown = wire.Readiness(status=status, checks=dict(self._readiness.checks()), notices=self._notices())
         return Answer(shown, 200 if ready else 503)
 
     async def read_metrics(self, request: Request) -> Answer:

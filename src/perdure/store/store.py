@@ -30,5 +30,8 @@ class Store(Protocol):
     def caller(self) -> CallerTransactions | None:
         """`None` unless `capabilities.caller_transactions`."""
 
+    def notices(self) -> list[str]:
+        """What whoever runs the store should know of, though it works: a sentence each. Asks nobody, so at any time."""
+
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

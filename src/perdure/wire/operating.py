@@ -207,7 +207,10 @@ class Health(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Readiness(msgspec.Struct, kw_only=True, frozen=True):
-    """Whether work can be taken. `checks` tells of each condition `ok` or what is wrong."""
+    """Whether work can be taken. `checks` tells of each condition `ok` or what is wrong, `notices` what whoever runs it
+    should know of all the same.
+    """
 
     status: Literal["ready", "not_ready"]
     checks: dict[str, str]
+    notices: list[str] = []

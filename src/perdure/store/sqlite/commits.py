@@ -222,6 +222,8 @@ class Commits:
     def _fail(self, calls: Sequence[Call], error: Exception) -> None:
         if isinstance(error, BROKEN):
             self._disconnect()
+        elif isinstance(error, apsw.FullError):
+            self._wal.found_full()
         translated = translate(error, self._path)
         for call in calls:
             if not call.answered:

@@ -22,7 +22,7 @@ from perdure.store.sqlite.readers import InlineReaders, Readers
 from perdure.store.sqlite.schema import SqliteSchema, check_current, known_steps, take_steps
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.wakeups import ForeignChanges, Hub
-from perdure.store.sqlite.wal import WriteAheadLog
+from perdure.store.sqlite.wal import WriteAheadLog, long_log
 from perdure.store.sqlite.writer import InlineWriter, Writer
 
 LOCK_TIMEOUT = 10.0
@@ -102,6 +102,11 @@ class SqliteStore:
         readers = InlineReaders(path, commits.connected, opened.clock)
         own = opened.connection if path == MEMORY else None
         return cls(path, writer, readers, hub, CallerConnections(path, opened.clock, own))
+
+    def notices(self) -> list[str]:
+        """Whether the log has become long."""
+        told = long_log(self.path)
+        return [] if told is None else [told]
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

@@ -3,18 +3,29 @@
 Automatic checkpoints are off. The writer checkpoints under the file lock after it has answered: passively (waits for
 nobody) each time another 4 MB have been logged, and from 64 MB on it also cuts the file, once no reader is in its way.
 A reader that stays keeps everything logged after it began: SQLite cannot let go of that, so the log grows by what is
-written meanwhile, and shrinks at the next write after the reader has gone.
+written meanwhile, and shrinks at the next write after the reader has gone. Our own readers stay no longer than
+`readers.QUESTION_MAX_US`, so a long log is the work of other programs, and whoever runs the store is told of it.
+After a write that found the disk full it checkpoints too: what has been moved leaves its place to be used again.
 """
 
+import logging
+import os
 from collections.abc import Callable
 
 import apsw
+
+from perdure.domain.limits import SECOND_US
 
 PAGE_BYTES = 4096
 PASSIVE_EVERY_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 CUT_FROM_PAGES = 64 * 1024 * 1024 // PAGE_BYTES
 CUT_RETRY_US = 1_000_000
 """A cut that a reader prevented is tried again no sooner than this."""
+LONG_BYTES = 256 * 1024 * 1024
+"""A log of this length is told of."""
+TELL_EVERY_US = 60 * SECOND_US
+
+_log = logging.getLogger("perdure.store")
 
 
 class WriteAheadLog:
@@ -26,6 +37,8 @@ class WriteAheadLog:
         self._pages = 0
         self._done_at_pages = 0
         self._next_cut_us = 0
+        self._next_telling_us = 0
+        self._full = False
 
     def watch(self, connection: apsw.Connection) -> None:
         """Count the pages that this connection logs."""
@@ -41,9 +54,13 @@ class WriteAheadLog:
     @property
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
-        if self._pages - self._done_at_pages >= PASSIVE_EVERY_PAGES:
+        if self._full or self._pages - self._done_at_pages >= PASSIVE_EVERY_PAGES:
             return True
         return self._pages >= CUT_FROM_PAGES and self._monotonic_us() >= self._next_cut_us
+
+    def found_full(self) -> None:
+        """A write found no space: checkpoint next, however short the log is."""
+        self._full = True
 
     def checkpoint(self, connection: apsw.Connection) -> None:
         """Move what can be moved into the database file, and cut a long log. Under the file lock. Waits for nobody."""
@@ -51,11 +68,36 @@ class WriteAheadLog:
         try:
             logged, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._done_at_pages = self._pages
+            if moved < logged:
+                self._tell_of_length(connection.filename, logged)
             if logged == moved and logged >= CUT_FROM_PAGES:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 self._pages = self._done_at_pages = 0
         except (apsw.BusyError, apsw.LockedError):
             pass
         finally:
+            self._full = False
             self._next_cut_us = self._monotonic_us() + CUT_RETRY_US
             connection.set_busy_timeout(self._lock_timeout_ms)
+
+    def _tell_of_length(self, path: str, pages: int) -> None:
+        now_us = self._monotonic_us()
+        if pages * PAGE_BYTES >= LONG_BYTES and now_us >= self._next_telling_us:
+            self._next_telling_us = now_us + TELL_EVERY_US
+            _log.warning("%s: %s", path, _fact(pages * PAGE_BYTES))
+
+
+def long_log(path: str) -> str | None:
+    """What is to be told of the log beside a database, if it has become long."""
+    try:
+        length = os.stat(f"{path}-wal").st_size
+    except OSError:
+        return None
+    return _fact(length) if length >= LONG_BYTES else None
+
+
+def _fact(length: int) -> str:
+    return (
+        f"the store's log has {length // 2**20} MB and cannot be emptied while somebody reads from an old snapshot:"
+        " look for a program that left a transaction open on the file"
+    )
