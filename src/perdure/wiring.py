@@ -16,6 +16,7 @@ from perdure.engine.engine import Engine, Operations
 from perdure.engine.engine_settings import EngineSettings
 from perdure.errors import Misuse
 from perdure.settings import Settings
+from perdure.store.health import Health
 from perdure.store.schema import Migration
 from perdure.store.sqlite.schema import known_steps, read_status
 from perdure.store.sqlite.store import SqliteStore
@@ -129,6 +130,13 @@ async def schema_status(settings: Settings) -> list[Migration]:
         return read_status(path) if Path(path).exists() else known_steps()
 
     return await asyncio.to_thread(read)
+
+
+async def store_health(settings: Settings) -> Health:
+    """How the store is; nothing is changed or made. Raises `SchemaTooNew`, one of `Unavailable`, or `Misuse`."""
+    from perdure.store.sqlite.health import examine
+
+    return await asyncio.to_thread(examine, sqlite_path(settings.store), SystemClock())
 
 
 def check_store(url: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from perdure.cli import database, dead_letter, dev, job, queue, serve, submit, task, worker, worker_orders
+from perdure.cli import database, dead_letter, dev, doctor, job, queue, serve, submit, task, worker, worker_orders
 from perdure.cli.problems import FAILED, INTERRUPTED, USAGE, tell, tell_usage, warn
 from perdure.errors import PerdureError
 
@@ -29,6 +29,7 @@ app = typer.Typer(
 app.command("dev")(dev.dev)
 app.command("serve")(serve.serve)
 app.command("submit")(submit.submit)
+app.command("doctor")(doctor.doctor)
 worker_orders.add_to(worker.app)
 app.add_typer(worker.app, name="worker")
 app.add_typer(task.app, name="task")
