@@ -41,3 +41,14 @@ async def test_bad_lines_are_refused_with_the_field(asker: Asker):
         assert field in answer.json["field"], answer.json
     twice = await asker.ask("POST", "/v1/worker/report", {"reports": [{"hold": hold, "logs": [good, good]}]})
     assert twice.json["answers"][0]["problem"]["field"] == "logs.sequence"
+
+
+async def test_whole_numbers_with_a_point_are_read_in_every_line(asker: Asker):
+    hold = await held(asker)
+    sent = [{"sequence": float(each), "level": "info", "message": "m", "ago_us": 1.0} for each in range(1, 101)]
+    answer = await asker.ask("POST", "/v1/worker/report", {"reports": [{"hold": hold, "logs": sent}]})
+    assert answer.json["answers"][0]["problem"] is None
+    assert len((await asker.ask("GET", f"/v1/tasks/{hold['task_id']}/logs", query={"limit": 1000})).json["logs"]) == 100
+    sent[50]["ago_us"] = 1.5
+    refused = await asker.ask("POST", "/v1/worker/report", {"reports": [{"hold": hold, "logs": sent}]})
+    assert (refused.status, refused.json["field"]) == (422, "reports[0].logs[50].ago_us")

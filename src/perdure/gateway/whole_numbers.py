@@ -1,13 +1,13 @@
 """Whole numbers that were written as `1.0`: JSON does not tell them from `1`, and some clients write all numbers so."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 FAULTS_MAX = 20
-"""How many such numbers are mended in one body; a body with more is refused."""
+"""How many fields with such numbers are mended in one body; a body with more is refused."""
 
 _FAULT = re.compile(r"Expected `int(?: \| null)?`, got `float` - at `\$([^`]*)`")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
@@ -27,19 +27,29 @@ def mended(data: bytes, fault: msgspec.ValidationError, decode: Callable[[bytes]
 
 
 def _mend(value: Any, fault: str) -> bool:
-    """Mend the one number that a fault names; false where it names none."""
+    """Mend the numbers of the field that a fault names, in every item of the lists on the way to it. False where the
+    fault names none that can be mended.
+    """
     found = _FAULT.fullmatch(fault)
     if found is None:
         return False
     steps = [int(index) if index else name for name, index in _STEP.findall(found.group(1))]
-    holder: Any = value
-    try:
-        for step in steps[:-1]:
-            holder = holder[step]
-        number = holder[steps[-1]]
-        if not isinstance(number, float) or not number.is_integer():
-            return False
-        holder[steps[-1]] = int(number)
-    except (KeyError, IndexError, TypeError):
-        return False
-    return True
+    return bool(steps) and _mend_along(value, steps) > 0
+
+
+def _mend_along(holder: Any, steps: Sequence[str | int]) -> int:
+    """How many numbers were mended at the end of the steps; an index stands for all of its list."""
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        places: Iterable[Any] = range(len(holder)) if isinstance(holder, list) else ()
+    else:
+        places = (step,) if isinstance(holder, dict) and step in holder else ()
+    if rest:
+        return sum(_mend_along(holder[place], rest) for place in places)
+    mended = 0
+    for place in places:
+        number = holder[place]
+        if isinstance(number, float) and number.is_integer():
+            holder[place] = int(number)
+            mended += 1
+    return mended
