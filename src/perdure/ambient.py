@@ -98,6 +98,11 @@ class Entropy:
         return fetched[:size]
 
 
+def _uuid(ms: int, counter: int, tail: int) -> str:
+    head, end = f"{ms:012x}", f"{0x8000000000000000 | tail:016x}"
+    return f"{head[:8]}-{head[8:]}-7{counter:03x}-{end[:4]}-{end[4:]}"
+
+
 class Ids:
     """Makes ids (UUIDv7, so that rows of one time lie together) and lease tokens (128 secret bits)."""
 
@@ -111,17 +116,29 @@ class Ids:
     def new(self) -> str:
         """A new UUIDv7 in its 36-character form. Ids of one process ascend, whichever thread asks."""
         with self._turn:
-            ms = self._clock.wall_us() // 1000
-            if ms > self._last_ms:
-                self._last_ms, self._counter = ms, self._random_bits(11)
-            else:
-                self._counter += 1
-                if self._counter > 0xFFF:
-                    self._last_ms, self._counter = self._last_ms + 1, 0
+            self._step()
             ms, counter = self._last_ms, self._counter
-        tail = self._random_bits(62)
-        text = f"{ms:012x}7{counter:03x}{0x8000000000000000 | tail:016x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return _uuid(ms, counter, self._random_bits(62))
+
+    def some(self, count: int) -> list[str]:
+        """`count` new ids, ascending: what that many calls of `new` would give, for less."""
+        made: list[str] = []
+        draw = self._random_bits
+        with self._turn:
+            for _ in range(count):
+                self._step()
+                made.append(_uuid(self._last_ms, self._counter, draw(62)))
+        return made
+
+    def _step(self) -> None:
+        """Go on to the next pair of time and counter, none of which was used before."""
+        ms = self._clock.wall_us() // 1000
+        if ms > self._last_ms:
+            self._last_ms, self._counter = ms, self._random_bits(11)
+        else:
+            self._counter += 1
+            if self._counter > 0xFFF:
+                self._last_ms, self._counter = self._last_ms + 1, 0
 
     def token(self) -> str:
         """A new lease token: 32 hexadecimal digits that nobody can guess."""

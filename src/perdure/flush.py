@@ -1,7 +1,8 @@
 """The one coalescer: commands gather while a flush is under way, and the next flush takes what has gathered.
 
-A lone command never waits: whoever flushes is woken at once. Under load, flushes grow by themselves, because more
-gathers while one is under way. Nothing here knows what a flush does; a store hands in `Operation`s and runs them.
+A lone command never waits: whoever flushes is woken at once, or its caller takes it back and flushes it itself. Under
+load, flushes grow by themselves, because more gathers while one is under way. Nothing here knows what a flush does; a
+store hands in `Operation`s and runs them.
 
 Callers live on event loops of any thread. Each call has one future on its caller's loop; a flush hands out its answers
 with one wake-up per loop. A caller that is cancelled drops its future only: the flush that carries its command goes on.
@@ -96,8 +97,11 @@ class Backlog:
         """How many items wait."""
         return self._items
 
-    def add(self, operation: Flushable, items: Sequence[Any]) -> asyncio.Future[list[Any]]:
-        """Gather items for the next flush. Raises `StoreBusy` when too much waits, `Misuse` when closed."""
+    def add(self, operation: Flushable, items: Sequence[Any], ring: bool = True) -> asyncio.Future[list[Any]]:
+        """Gather items for the next flush. Raises `StoreBusy` when too much waits, `Misuse` when closed.
+
+        Without `ring` the flusher is not woken: `take_lone` or `nudge` has to follow.
+        """
         call = Call(operation, items, asyncio.get_running_loop())
         with self._guard:
             if self._closed:
@@ -106,8 +110,9 @@ class Backlog:
                 raise StoreBusy(f"{self._items} items wait to be written already; try again later", retry_after=1.0)
             self._calls.append(call)
             self._items += len(items)
-            ring = self._idle
-            self._idle = False
+            ring = ring and self._idle
+            if ring:
+                self._idle = False
         if ring:
             self._bell.release()
         return call.future()
@@ -156,6 +161,21 @@ class Backlog:
                 room -= size
                 room_of[key] = room_here - size
         return taken
+
+    def take_lone(self, max_items: int) -> Call | None:
+        """The one call that waits, if there is no other, it is small, and the flusher sleeps."""
+        with self._guard:
+            if len(self._calls) != 1 or self._items > max_items or not self._idle or self._closed:
+                return None
+            self._items = 0
+            return self._calls.popleft()
+
+    def put_back(self, call: Call) -> None:
+        """Let a call that was taken be the first of the next flush, and wake the flusher."""
+        with self._guard:
+            self._calls.appendleft(call)
+            self._items += len(call.items)
+        self.nudge()
 
     def close(self) -> None:
         """Refuse new calls. What has gathered can still be taken."""

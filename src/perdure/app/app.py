@@ -185,8 +185,11 @@ class App:
         return JobBuilder(self, self.tasks, name, on_failure, metadata)
 
     def handle(self, task_id: str, task: Task[..., R] | None = None) -> Handle[R]:
-        """A hold on a task that exists. With `task`, its result is converted to what that handler returns."""
-        return Handle(self, task_id, task.handler if task is not None else None)
+        """A hold on a task that exists. With `task`, its result is converted to what that handler returns.
+
+        Raises `Malformed` for what is no id.
+        """
+        return Handle(self, ids.parse(task_id), task.handler if task is not None else None)
 
     async def job_handle(self, job_id: str) -> JobHandle:
         """A hold on a job that exists. Raises `NotFound`."""

@@ -28,6 +28,8 @@ class Openings:
         if opening is None:
             self._put_aside()
             opening = self._open.setdefault(key, loop.create_task(self._opened()))
+        elif opening.done() and not opening.cancelled() and opening.exception() is None:
+            return opening.result()
         try:
             return await asyncio.shield(opening)
         except BaseException:

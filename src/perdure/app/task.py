@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -103,24 +102,25 @@ def _result_inside(value: object) -> ResultOf | None:
     return next((found for each in inner if (found := _result_inside(each)) is not None), None)
 
 
-@dataclass(frozen=True)
-class Call(Generic[R_co]):
+class Call(msgspec.Struct, Generic[R_co], frozen=True):
     """A kind with its payload and options, ready to be submitted, alone or among many."""
 
     kind: str
     payload: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
     task: "Task[..., R_co] | None" = None
-    results: Mapping[str, ResultOf | list[ResultOf]] = field(default_factory=dict)
+    results: Mapping[str, ResultOf | list[ResultOf]] = {}
     """The fields that results of other tasks of a job will fill: one result, or a list of them."""
 
     def with_options(self, **options: Unpack[Options]) -> "Call[R_co]":
         """The same call with these options on top of those that it has. Raises `Misuse` for an unknown one."""
+        if not options:
+            return self
         unknown = sorted(set(options) - OPTION_NAMES)
         if unknown:
             raise Misuse(f"there is no option {unknown[0]!r}; the options are {', '.join(sorted(OPTION_NAMES))}")
         said = {name: value for name, value in options.items() if value is not None}
-        return replace(self, options={**self.options, **said})
+        return msgspec.structs.replace(self, options={**self.options, **said})
 
     def request(self, *, inherit: bool = False) -> TaskRequest:
         """What the engine is asked for. `inherit` adds what the kind says, where the store may not know the kind."""

@@ -1,7 +1,7 @@
 """From a request to a task: checked, with the kind's and the system's defaults filled in, and an id of its own."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -55,13 +55,15 @@ class TaskBuilder:
         ids: Ids,
         clock: Clock,
         payload_max_bytes: int,
+        count: int = 0,
     ) -> None:
+        """`count`: how many tasks will be built, if that is known."""
         self._by = by
         self._initiator = by.initiator or by.name
         self._known = known
         self._kinds = kinds
         self._names = names
-        self._new_id = ids.new
+        self._new_id: Callable[[], str] = iter(ids.some(count)).__next__ if count else ids.new
         self._clock = clock
         self._payload_max_bytes = payload_max_bytes
         self._templates: dict[str, _Template] = {}

@@ -30,10 +30,10 @@ class Submit:
         self._clock = clock
         self._settings = settings
 
-    def builder(self, by: Principal, known: Mapping[str, Kind]) -> TaskBuilder:
-        """Builds the tasks of one call."""
+    def builder(self, by: Principal, known: Mapping[str, Kind], count: int = 0) -> TaskBuilder:
+        """Builds the tasks of one call, `count` of them if that is known."""
         return TaskBuilder(
-            by, known, self._kinds, self._names, self._ids, self._clock, self._settings.payload_max_bytes
+            by, known, self._kinds, self._names, self._ids, self._clock, self._settings.payload_max_bytes, count
         )
 
     async def __call__(self, requests: Sequence[TaskRequest], by: Principal) -> list[Answer]:
@@ -63,7 +63,7 @@ class Submit:
                 f"one submit takes {limits.SUBMIT_MAX_TASKS:,} tasks at most, not {len(requests):,}: split it",
                 field="tasks",
             )
-        builder = self.builder(by, known)
+        builder = self.builder(by, known, len(requests))
         answers: list[Answer | None] = []
         tasks: list[Task] = []
         for request in requests:

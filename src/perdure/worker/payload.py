@@ -76,10 +76,7 @@ class PayloadCodec:
 
     def decode(self, data: bytes) -> dict[str, Any]:
         """The handler's arguments by name from JSON. Raises `BadPayload`."""
-        try:
-            value = self._decoder.decode(data)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise bad_payload(error) from None
+        value = self._decoded(data)
         if self.whole is not None:
             return {self.whole: value}
         arguments = msgspec.structs.asdict(value)
@@ -87,6 +84,12 @@ class PayloadCodec:
             given = msgspec.json.decode(data)
             arguments.update({name: item for name, item in given.items() if name not in arguments})
         return arguments
+
+    def _decoded(self, data: bytes) -> Any:
+        try:
+            return self._decoder.decode(data)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise bad_payload(error) from None
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> msgspec.Raw:
         """The payload of a call `handler(*args, **kwargs)`, checked as the worker will check it.
@@ -107,7 +110,7 @@ class PayloadCodec:
     def check(self, data: bytes) -> None:
         """Raise `Invalid` unless the handler's types take this JSON."""
         try:
-            self.decode(data)
+            self._decoded(data)
         except BadPayload as error:
             raise Invalid(f"the payload does not fit {self._kind!r}: {error}", field=error.field) from None
 

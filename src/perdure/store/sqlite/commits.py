@@ -8,6 +8,7 @@ After an input or output error nothing that was not answered is acknowledged, th
 connection is closed, and the next flush opens it anew.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
@@ -34,10 +35,14 @@ SYNCHRONOUS = {
     "NORMAL": STATEMENTS["synchronous_normal"],
     "FULL": STATEMENTS["synchronous_full"],
 }
+QUICK_US = 1_500.0
+SMOOTHING = 0.1
+SLOW_FOR_US = 1_000_000
+"""While commits on a caller's thread take longer than `QUICK_US`, smoothed, one in so long is tried only."""
 
 
 class Commits:
-    """The connection that writes, and how a flush is run on it. Used by one thread at a time."""
+    """The connection that writes, and how a flush is run on it."""
 
     def __init__(
         self,
@@ -51,6 +56,8 @@ class Commits:
         gate: ForkGate,
         announce: Callable[[Topic], None],
         synchronous: str,
+        busy_timeout_ms: int,
+        monotonic_us: Callable[[], int],
     ) -> None:
         self._path = path
         self._connect = connect
@@ -63,8 +70,13 @@ class Commits:
         self._durable = SYNCHRONOUS[synchronous]
         self._light = SYNCHRONOUS["NORMAL"] if synchronous == "FULL" else self._durable
         self._synchronous = ""
+        self._busy_timeout_ms = busy_timeout_ms
         self._connection: apsw.Connection | None = None
         self._turn = gate.turn()
+        self._flushing = threading.Lock()
+        self._monotonic_us = monotonic_us
+        self._smoothed_us = 0.0
+        self._quick_again_us = 0
         gate.in_child(self._begin_in_child)
 
     def adopt(self, connection: apsw.Connection) -> None:
@@ -91,6 +103,7 @@ class Commits:
     def _begin_in_child(self) -> None:
         self._connection = None
         self._turn = self._gate.turn()
+        self._flushing = threading.Lock()
         if self._lock is not None:
             self._lock.reopen()
 
@@ -100,6 +113,59 @@ class Commits:
             self._in_turn(lambda: self._commit(grouped(calls)))
         except Exception as error:
             self._fail(calls, error)
+
+    @property
+    def quick(self) -> bool:
+        """Whether commits took so little time of late that an event loop may well do one itself."""
+        return self._smoothed_us < QUICK_US or self._monotonic_us() >= self._quick_again_us
+
+    def flush_at_once(self, call: Call) -> bool:
+        """Run one call and give it its answer, if that needs no waiting.
+
+        False: nothing was done, `flush` it. That goes for items at fault too, because `flush` finds out which they are.
+        """
+        if not self._flushing.acquire(blocking=False):
+            return False
+        try:
+            if self._connection is None or (self._lock is not None and not self._lock.acquire_at_once()):
+                return False
+            begun_us = self._monotonic_us()
+            try:
+                with self._turn:
+                    return self._transact_at_once(self._connection, call)
+            finally:
+                if self._lock is not None:
+                    self._lock.release()
+                self._judge(begun_us, self._monotonic_us())
+        finally:
+            self._flushing.release()
+
+    def _judge(self, begun_us: int, ended_us: int) -> None:
+        self._smoothed_us += (ended_us - begun_us - self._smoothed_us) * SMOOTHING
+        if self._smoothed_us >= QUICK_US:
+            self._quick_again_us = ended_us + SLOW_FOR_US
+
+    def _transact_at_once(self, connection: apsw.Connection, call: Call) -> bool:
+        try:
+            self._synchronize(connection, call.operation.durable)
+            connection.set_busy_timeout(0)
+            try:
+                connection.execute(_BEGIN)
+            except apsw.BusyError:
+                return False
+            finally:
+                connection.set_busy_timeout(self._busy_timeout_ms)
+            self._run_and_commit(connection, [[call]])
+        except STORE_FAULTS as error:
+            self._fail([call], error)
+        except Exception:
+            return False
+        return True
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether `after_flush` has something to do."""
+        return self._connection is not None and self._wal.due
 
     def after_flush(self) -> None:
         """What is done once the answers are out: checkpoints. Their failures show again at the next commit."""
@@ -129,15 +195,16 @@ class Commits:
             self._lock.close()
 
     def _in_turn(self, action: Callable[[], None]) -> None:
-        if self._lock is None:
-            action()
-            return
-        self._lock.acquire()
-        try:
-            with self._turn:
+        with self._flushing:
+            if self._lock is None:
                 action()
-        finally:
-            self._lock.release()
+                return
+            self._lock.acquire()
+            try:
+                with self._turn:
+                    action()
+            finally:
+                self._lock.release()
 
     def _commit(self, groups: list[list[Call]]) -> None:
         try:
@@ -172,6 +239,9 @@ class Commits:
         connection = self.connected()
         self._synchronize(connection, any(group[0].operation.durable for group in groups))
         connection.execute(_BEGIN)
+        self._run_and_commit(connection, groups)
+
+    def _run_and_commit(self, connection: apsw.Connection, groups: list[list[Call]]) -> None:
         try:
             tx = Transaction(connection, self._clock.now_us())
             if self._identity is not None:

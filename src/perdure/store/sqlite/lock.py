@@ -44,12 +44,8 @@ class FileLock:
 
     def acquire(self) -> None:
         """Take the lock. Raises `StoreBusy` when it cannot be had in time."""
-        if not self._in_line:
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                pass
+        if self.acquire_at_once():
+            return
         if not self._wait_in_line():
             raise StoreBusy(
                 f"{self._path} was not had within {self._timeout:g} s: another process holds it; "
@@ -57,6 +53,16 @@ class FileLock:
                 path=self._path,
                 timeout=self._timeout,
             )
+
+    def acquire_at_once(self) -> bool:
+        """Take the lock if it can be had without waiting."""
+        if self._in_line:
+            return False
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def _wait_in_line(self) -> bool:
         """A blocking `flock` has no time limit, so a thread of its own waits for it."""
@@ -72,7 +78,12 @@ class FileLock:
             return self._granted.is_set()
 
     def _block(self, descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            # Closed while it waited: nobody wants it any more.
+            self._in_line = False
+            return
         with self._guard:
             self._in_line = False
             if self._wanted:

@@ -1,7 +1,11 @@
 """The SQL, read from the files beside this one. One file is one statement, named as its file."""
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
+
+_ROW = re.compile(r"VALUES (\([?, ]+\))")
 
 
 def load() -> dict[str, str]:
@@ -15,3 +19,9 @@ def load() -> dict[str, str]:
 
 
 STATEMENTS: Mapping[str, str] = load()
+
+
+@cache
+def for_rows(name: str, rows: int) -> str:
+    """The named statement with its row of VALUES repeated."""
+    return _ROW.sub(lambda found: "VALUES " + ", ".join([found[1]] * rows), STATEMENTS[name])

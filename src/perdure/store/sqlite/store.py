@@ -9,6 +9,7 @@ import apsw
 from perdure.ambient import Clock, SystemClock
 from perdure.errors import Misuse
 from perdure.store.capabilities import Capabilities
+from perdure.store.hub import Hub
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
@@ -21,8 +22,8 @@ from perdure.store.sqlite.opening import MEMORY, absolute, check_place, check_ve
 from perdure.store.sqlite.readers import InlineReaders, Readers
 from perdure.store.sqlite.schema import SqliteSchema, check_current, known_steps, take_steps
 from perdure.store.sqlite.statements import STATEMENTS
-from perdure.store.sqlite.wakeups import ForeignChanges, Hub
-from perdure.store.sqlite.wal import WriteAheadLog, long_log
+from perdure.store.sqlite.wakeups import ForeignChanges
+from perdure.store.sqlite.wal import WriteAheadLog
 from perdure.store.sqlite.writer import InlineWriter, Writer
 
 LOCK_TIMEOUT = 10.0
@@ -124,6 +125,8 @@ def _commits(
         identity=None if path == MEMORY else FileIdentity(path),
         clock=opened.clock,
         wal=WriteAheadLog(clock.monotonic_us, round(lock_timeout * 1000)),
+        busy_timeout_ms=round(lock_timeout * 1000),
+        monotonic_us=clock.monotonic_us,
         gate=gate,
         announce=hub.announce,
         synchronous=synchronous,

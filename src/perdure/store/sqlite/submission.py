@@ -18,7 +18,7 @@ from perdure.store.relational.admission import (
     refuse_overload,
 )
 from perdure.store.relational.bodies import hex_of_base64
-from perdure.store.relational.counting import PENDING, QUEUED, count_moves
+from perdure.store.relational.counting import QUEUED, count_moves
 from perdure.store.relational.lanes import Lanes, lane_of
 from perdure.store.relational.line import places
 from perdure.store.relational.transaction import batch
@@ -34,18 +34,18 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     refuse_overload(tx, tasks, answers)
     fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
     try:
-        states = dict(
-            zip([task.id for task in fresh], write_tasks(tx, fresh, lanes, pending=pending).states, strict=True)
-        )
+        states = write_tasks(tx, fresh, lanes, pending=pending).states
     except apsw.ConstraintError:
         # The same task again is a repeated call whose answer was lost. It comes alone at last: flushes are halved.
         if len(tasks) > 1 or not (known := _known_ids(tx, tasks)):
             raise
         return known
-    bind_keys(tx, "task", [(t.organization, t.principal, t.idempotency_key, t.id, t.request_hash) for t in fresh])
-    answer_twins(tasks, answers, states)
+    if any(task.idempotency_key is not None for task in tasks):
+        bind_keys(tx, "task", [(t.organization, t.principal, t.idempotency_key, t.id, t.request_hash) for t in fresh])
+        answer_twins(tasks, answers, {task.id: state for task, state in zip(fresh, states, strict=True)})
+    state_of = iter(states)
     return [
-        answer if answer is not None else Submitted(task.id, states[task.id], False)
+        answer if answer is not None else Submitted(task.id, next(state_of), False)
         for task, answer in zip(tasks, answers, strict=True)
     ]
 
@@ -70,95 +70,118 @@ def write_tasks(
     pending: bool = False,
     job: int | None = None,
 ) -> Written:
-    """Write specifications and live rows."""
+    """Write specifications and live rows. Specifications first: a task that exists already shows there."""
     if not tasks:
         return Written([], 0)
+    first = int(tx.value("task_last")) + 1
+    lane_of_task, plain = _write_specifications(tx, tasks, lanes, first, job)
+    tx.announce(Topic.READY)
+    if plain and not pending:
+        places = _count_in(tx, Counter((lane, QUEUED) for lane in lane_of_task), len(tasks))
+        tx.run("live_insert_plain", first=first, before=places)
+        return Written([TaskState.QUEUED] * len(tasks), first)
+    return Written(_write_live(tx, tasks, lane_of_task, first, pending), first)
+
+
+def _write_specifications(
+    tx: Transaction, tasks: Sequence[Task], lanes: Lanes, first: int, job: int | None
+) -> tuple[list[int], bool]:
+    """Returns the lane of each task, and whether none has anything rare."""
+    shapes: dict[tuple[Any, ...], _Shape] = {}
+    shape, shared = None, None
+    lane_of_task = []
+    for n, task in enumerate(tasks, first):
+        own = task[1:6] + task[7:10] + task[12:19] + task[23:25] + task[26:27]
+        if own != shared or shape is None:
+            shared = own
+            shape = shapes.get(own)
+            if shape is None:
+                shape = shapes[own] = _Shape(task)
+        payload = task.payload if task.encoding == "json" else hex_of_base64(task.payload)
+        if _is_plain(task):
+            shape.plain += (n, task.id, payload)
+        else:
+            rare = (task.waits, task.name, task.run_at_us, task.idempotency_key, task.request_hash, task.options)
+            shape.others += (n, task.id, payload, *rare)
+        lane_of_task.append(shape)
+    numbers = lanes.numbers(tx, {shape.lane for shape in shapes.values()})
+    plain = True
+    for shape in shapes.values():
+        shape.number = numbers[shape.lane]
+        constants = (tx.now_us, shape.number, job, *shape.constants)
+        if shape.plain:
+            tx.insert("task_insert_plain", constants, shape.plain, 3)
+        if shape.others:
+            plain = False
+            tx.insert("task_insert", constants, shape.others, 9)
+    return [shape.number for shape in lane_of_task], plain
+
+
+class _Shape:
+    """What tasks of one call have in common is bound once, and the rows of what they have of their own."""
+
+    __slots__ = ("constants", "lane", "number", "others", "plain")
+
+    def __init__(self, task: Task) -> None:
+        self.lane = lane_of(task)
+        self.number = 0
+        self.constants = (
+            task.organization,
+            task.encoding,
+            task.principal,
+            task.initiator,
+            task.ttl_us,
+            task.execution_limit_us,
+            task.timeout_us,
+            task.lease_us,
+            task.max_attempts,
+            task.max_losses,
+            task.on_loss,
+            task.trigger,
+            task.if_failed,
+            task.retry,
+        )
+        self.plain: list[Any] = []
+        self.others: list[Any] = []
+
+
+def _is_plain(task: Task) -> bool:
+    """Whether a task has nothing of its own but its id and payload, and is due at once."""
+    return (
+        task.delay_us is None
+        and task.run_at_us is None
+        and task.idempotency_key is None
+        and task.options is None
+        and task.name is None
+        and task.waits == 0
+    )
+
+
+def _write_live(
+    tx: Transaction, tasks: Sequence[Task], lane_of_task: Sequence[int], first: int, pending: bool
+) -> list[TaskState]:
+    """Live rows of tasks some of which wait for something."""
     due = [_due_us(task, tx.now_us) for task in tasks]
     queued = [not pending and task.waits == 0 and at <= tx.now_us for task, at in zip(tasks, due, strict=True)]
-    numbers = lanes.numbers(tx, {lane_of(task) for task in tasks})
-    seq = 0
-    templates: dict[_Template, list[tuple[Any, ...]]] = {}
-    moves: Counter[tuple[int, str]] = Counter()
-    for place, (task, due_us, joins) in enumerate(zip(tasks, due, queued, strict=True)):
-        state = QUEUED if joins else PENDING
-        seq += joins
-        lane = numbers[lane_of(task)]
-        moves[lane, state] += 1
-        templates.setdefault(_template(task, lane, job), []).append(
-            _own(place, task, state, seq if joins else None, due_us)
-        )
-    first = _write_templates(tx, templates, joining=seq)
+    states = [TaskState.QUEUED if joins else TaskState.PENDING for joins in queued]
+    moves = Counter((lane, str(state)) for lane, state in zip(lane_of_task, states, strict=True))
+    place = _count_in(tx, moves, sum(queued))
+    rows: list[Any] = []
+    for n, (state, due_us) in enumerate(zip(states, due, strict=True), first):
+        joins = state == TaskState.QUEUED
+        place += joins
+        rows += (n, str(state), place if joins else None, due_us)
+    tx.insert("live_insert", (tx.now_us,), rows, 4)
+    return states
+
+
+def _count_in(tx: Transaction, moves: Mapping[tuple[int, str], int], joining: int) -> int:
+    """Count new tasks, and take places in line for those that join; returns the place before the first of these."""
     count_moves(tx, [(lane, None, state, count) for (lane, state), count in moves.items()])
-    tx.announce(Topic.READY)
-    return Written([TaskState.QUEUED if each else TaskState.PENDING for each in queued], first)
+    return places(tx, joining) if joining else 0
 
 
 def _due_us(task: Task, now: int) -> int:
     if task.delay_us is not None:
         return now + task.delay_us
     return now if task.run_at_us is None else max(now, task.run_at_us)
-
-
-class _Template(NamedTuple):
-    """What tasks of one call have in common is bound once, not taken apart for each."""
-
-    organization: str
-    lane: int
-    job: int | None
-    encoding: str
-    principal: str
-    initiator: str
-    ttl_us: int | None
-    execution_limit_us: int
-    timeout_us: int | None
-    lease_us: int
-    max_attempts: int
-    max_losses: int
-    on_loss: str
-    rule: str
-    if_failed: str
-    retry: str | None
-
-
-def _template(task: Task, lane: int, job: int | None) -> _Template:
-    return _Template(
-        task.organization,
-        lane,
-        job,
-        task.encoding,
-        task.principal,
-        task.initiator,
-        task.ttl_us,
-        task.execution_limit_us,
-        task.timeout_us,
-        task.lease_us,
-        task.max_attempts,
-        task.max_losses,
-        task.on_loss,
-        task.trigger,
-        task.if_failed,
-        task.retry,
-    )
-
-
-def _own(place: int, task: Task, state: str, seq: int | None, due_us: int) -> tuple[Any, ...]:
-    """What a task has of its own, in the order in which `task_insert` and `live_insert` read it."""
-    payload = task.payload if task.encoding == "json" else hex_of_base64(task.payload)
-    row = (place, task.id, payload, state, seq, due_us, task.waits)
-    rare = (task.name, task.run_at_us, task.idempotency_key, task.request_hash, task.options)
-    return row if rare == _NOTHING_RARE else row + rare
-
-
-_NOTHING_RARE = (None,) * 5
-
-
-def _write_templates(tx: Transaction, templates: Mapping[_Template, list[tuple[Any, ...]]], joining: int) -> int:
-    """Specifications first: a task that exists already shows there, before anything else has changed."""
-    first = int(tx.value("task_last")) + 1
-    shared = [(batch(rows), template._asdict()) for template, rows in templates.items()]
-    for document, template in shared:
-        tx.run("task_insert", batch=document, first=first, **template)
-    before = places(tx, joining) if joining else 0
-    for document, template in shared:
-        tx.run("live_insert", batch=document, first=first, before=before, **template)
-    return first

@@ -1,12 +1,15 @@
 """One transaction as the operations of this store see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
-from perdure.store.sqlite.statements import STATEMENTS
+from perdure.store.sqlite.statements import STATEMENTS, for_rows
 from perdure.store.wakeups import Topic
+
+ROW_COUNTS = (500, 50, 5, 1)
+"""How many rows one step inserts: few different texts, so that each is prepared once and kept."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -47,6 +50,19 @@ class Transaction:
         """Run the named statement, whose one value is a JSON document, and return that decoded."""
         text = self.value(name, **bindings)
         return _decode(text) if text is not None else None
+
+    def insert(self, name: str, /, shared: Sequence[Any], rows: Sequence[Any], width: int) -> None:
+        """Run the named statement for rows of `width` values, one after the other in `rows`, with what they share.
+
+        Many rows go in one step: binding them is quicker than taking a document apart.
+        """
+        start, left = 0, len(rows) // width
+        for count in ROW_COUNTS:
+            while left >= count:
+                end = start + count * width
+                for _ in self.connection.execute(for_rows(name, count), (*shared, *rows[start:end])):
+                    pass
+                start, left = end, left - count
 
     def changes(self) -> int:
         """How many rows the last writing statement changed."""

@@ -1,5 +1,6 @@
 """The one thread of a process that writes: it takes what has gathered and commits it together."""
 
+import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Generator, Sequence
@@ -28,8 +29,15 @@ class Finished:
         yield
 
 
+HERE_MAX_ITEMS = 16
+"""A lone call of no more items may be flushed on its caller's thread."""
+
+
 class Writer:
     """Gathers items from any event loop and flushes them on its own thread.
+
+    A lone small call is flushed on its caller's thread, if nothing has to be waited for and commits are quick: waking
+    another thread and being woken by it takes as long as the commit.
 
     A call of one item whose values the store refuses raises; in a call of several, the error is that item's result.
     """
@@ -44,15 +52,41 @@ class Writer:
         self._backlog = Backlog()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._looking: asyncio.AbstractEventLoop | None = None
+        """The loop that will look whether its call is a lone one."""
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
         if self._thread is None or self._pid != os.getpid():
             self._ensure_thread()
-        return self._backlog.add(operation, items)
+        if len(items) > HERE_MAX_ITEMS or not self.commits.quick:
+            return self._backlog.add(operation, items)
+        loop, looking = asyncio.get_running_loop(), self._looking
+        if looking is loop:
+            return self._backlog.add(operation, items, ring=False)
+        if looking is not None and not looking.is_closed():
+            return self._backlog.add(operation, items)
+        future = self._backlog.add(operation, items, ring=False)
+        # Not at once: what this turn of the loop is about to send as well travels together with it.
+        self._looking = loop
+        loop.call_soon(self._look_at_backlog)
+        return future
+
+    def _look_at_backlog(self) -> None:
+        """Flush a lone call here, and leave everything else to the thread."""
+        self._looking = None
+        call = self._backlog.take_lone(HERE_MAX_ITEMS)
+        if call is None:
+            self._backlog.nudge()
+        elif self.commits.flush_at_once(call):
+            call.resolve()
+            if self.commits.checkpoint_due:
+                self._backlog.nudge()
+        else:
+            self._backlog.put_back(call)
 
     def nudge(self) -> None:
-        """Look for changes of other processes from now on."""
+        """Let the thread look at the file, because somebody waits for news now."""
         self._ensure_thread()
         self._backlog.nudge()
 
@@ -79,12 +113,10 @@ class Writer:
                 commits.flush(calls)
                 deliver(calls)
                 del calls
-                commits.after_flush()
-                if foreign.due():
-                    commits.look(foreign.look)
             elif backlog.closed:
                 break
-            elif foreign.watched:
+            commits.after_flush()
+            if foreign.due():
                 commits.look(foreign.look)
         commits.close()
 
