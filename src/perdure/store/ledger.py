@@ -290,13 +290,9 @@ class Ledger(Protocol):
         Progress and checkpoint replace the earlier ones, phases are events. The parts of an attempt have the sequences
         1, 2, 3 and so on, and nothing follows a final one (`Invalid`). A key that is there with the same checksum is
         acknowledged (`replayed`), with another one refused (`Conflict`). A named part of an earlier attempt moves to
-        the one that sends it again.
-
-        Lines of the log whose sequence is not greater than that of an earlier one of the attempt are repeats, and left
-        alone. Past `limits.LOG_MAX_BYTES` an attempt's lines are refused (`TooLarge`).
-
-        An attempt that is not live gets `LeaseLost`, one whose task is `cancelling` gets `Conflict`, except for a report
-        of nothing but logs.
+        the one that sends it again. Lines of logs are new where their sequence is greater than all before, and refused
+        past `limits.LOG_MAX_BYTES` an attempt (`TooLarge`). An attempt that is not live gets `LeaseLost`; one whose
+        task is `cancelling` gets `Conflict`, unless it reports nothing but logs.
         """
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
