@@ -1,0 +1,85 @@
+"""Runs what has gathered as transactions on one connection. Used by one thread at a time."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from perdure.errors import invariant
+from perdure.flush import Call, grouped, merged, share
+from perdure.store.postgres.clock import StoreClock
+from perdure.store.postgres.faults import DATA_FAULTS, is_store_fault, translate
+from perdure.store.postgres.lifeline import Lifeline
+from perdure.store.postgres.session import Session
+from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational.isolating import Blame, commit, own
+from perdure.store.relational.operation import Operation
+from perdure.store.wakeups import Topic
+
+
+class Commits:
+    """How a flush is run on a connection that writes."""
+
+    def __init__(self, lifeline: Lifeline, clock: StoreClock, announce: Callable[[Topic], None], place: str) -> None:
+        self.lifeline = lifeline
+        self._clock = clock
+        self._announce = announce
+        self._blame = Blame(
+            is_store_fault=is_store_fault,
+            is_data_fault=lambda error: isinstance(error, DATA_FAULTS),
+            translate=lambda error: translate(error, place),
+        )
+
+    def flush(self, calls: Sequence[Call]) -> None:
+        """Run the calls and give each its answer. Raises nothing: every failure is some call's answer."""
+        try:
+            commit(grouped(calls), self._transact, self._blame)
+        except Exception as error:
+            translated = self._blame.translate(error)
+            for call in calls:
+                if not call.answered:
+                    call.error = own(translated)
+
+    def do(self, operation: Operation, item: Any) -> Any:
+        """Run one item by itself and return its result. Raises what went wrong."""
+        call = Call(operation, [item])
+        self.flush([call])
+        if call.error is not None:
+            raise call.error
+        return (call.results or [None])[0]
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.lifeline.close()
+
+    def _transact(self, groups: list[list[Call]]) -> None:
+        durable = any(group[0].operation.durable for group in groups)
+
+        def run(session: Session) -> tuple[Transaction, list[list[Any]]]:
+            tx = Transaction(session.connection, self._clock.now_us(session.begin(durable=durable)))
+            answers = [_apply(tx, group) for group in groups]
+            self._clock.note(tx, session.server_start_us)
+            session.commit()
+            return tx, answers
+
+        self._conclude(*self.lifeline.run(run), groups)
+
+    def _conclude(self, tx: Transaction, answers: list[list[Any]], groups: list[list[Call]]) -> None:
+        """The transaction has committed: from here on nothing may make it run again."""
+        for group, results in zip(groups, answers, strict=True):
+            share(group, results)
+        try:
+            tx.committed()
+        except Exception as error:
+            # Callers resend after an unknown outcome and are answered from what is stored.
+            for group in groups:
+                for call in group:
+                    call.error = own(error)
+        if tx.topics:
+            self._announce(tx.topics)
+
+
+def _apply(tx: Transaction, group: list[Call]) -> list[Any]:
+    operation = group[0].operation
+    items = merged(group)
+    results: list[Any] = operation.apply(tx, items)
+    invariant(len(results) == len(items), f"{operation.name} gives one result for each item")
+    return results

@@ -1,0 +1,174 @@
+"""The connection by which this process tells others that something changed, and hears it from them. Of one thread.
+
+Hints can be lost: a connection breaks, or a pooler lends each transaction another session. So whoever listens announces
+to itself now and then. While that does not arrive, or no connection is had, this process's waiters are told often to
+look for themselves, and now and then in good times too.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+
+from perdure.domain.limits import SECOND_US
+from perdure.errors import PerdureError
+from perdure.store.hub import Hub
+from perdure.store.postgres.connecting import Connector
+from perdure.store.postgres.faults import told
+from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.statements import STATEMENTS
+from perdure.store.wakeups import Topic
+
+PROBE_EVERY_US = 15 * SECOND_US
+PROBE_ANSWER_US = 2 * SECOND_US
+"""How often a listener announces to itself, and how long that may take to arrive."""
+SAFETY_EVERY_US = 5 * SECOND_US
+DEAF_EVERY_US = SECOND_US // 4
+"""How often waiters are told to look for themselves: while hints arrive, and while they do not."""
+RECONNECT_EVERY_US = SECOND_US // 2
+
+_LISTEN = STATEMENTS["wakeup_listen"].text
+_NOTIFY = STATEMENTS["wakeup_notify"].text
+_PROBE = "probe"
+
+_log = logging.getLogger("perdure.store")
+
+
+class Conversation:
+    """`name` tells this process's own announcements from those of others."""
+
+    def __init__(
+        self, connector: Connector, inheritance: Inheritance, hub: Hub, monotonic_us: Callable[[], int], name: str
+    ) -> None:
+        self._connector = connector
+        self._inheritance = inheritance
+        self._hub = hub
+        self._monotonic_us = monotonic_us
+        self._name = name
+        self._connection: psycopg.Connection[Any] | None = None
+        self._listening = False
+        self._hearing = False
+        """Whether the last announcement to itself has arrived."""
+        self._probed_us = 0
+        self._waited_us = 0
+        self._complained = False
+        self.retry_us = 0
+        """When to connect again after a failure."""
+
+    def connected(self, now_us: int) -> bool:
+        """Whether there is a connection now; one is made if it is time to try."""
+        if self._connection is None and now_us >= self.retry_us:
+            try:
+                self._connection = self._connector.dial()
+                self._inheritance.admit(self._connection)
+            except PerdureError as error:
+                self._fail(error)
+        return self._connection is not None
+
+    def keep(self, now_us: int) -> None:
+        """Do what is due: connect, listen, announce to itself, tell waiters to look for themselves."""
+        if not self._hub.watched:
+            return
+        if not self.connected(now_us):
+            self._tell_to_look(now_us, DEAF_EVERY_US)
+            return
+        if not self._listening:
+            self._listen(now_us)
+        elif now_us >= self._probed_us + PROBE_EVERY_US:
+            self._probe(now_us)
+        elif not self._hearing and now_us >= self._probed_us + PROBE_ANSWER_US:
+            self._complain("announcements do not arrive; a pooler between this process and the server loses them")
+            self._disconnect()
+            self.retry_us = now_us + PROBE_EVERY_US
+        self._tell_to_look(now_us, SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
+
+    def _listen(self, now_us: int) -> None:
+        if self._ask(_LISTEN):
+            self._listening = True
+            self._waited_us = 0
+            self._probe(now_us)
+
+    def _probe(self, now_us: int) -> None:
+        self._hearing = False
+        self._probed_us = now_us
+        self._ask(_NOTIFY, f"{self._name} {_PROBE}")
+        self.hear()
+
+    def _tell_to_look(self, now_us: int, every_us: int) -> None:
+        if now_us >= self._waited_us + every_us:
+            self._waited_us = now_us
+            self._hub.announce(Topic.ANY)
+
+    def due_us(self) -> int:
+        """When there is something to do at the latest."""
+        if not self._hub.watched:
+            return self._monotonic_us() + PROBE_EVERY_US
+        look_us = self._waited_us + (SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
+        if self._connection is None:
+            return min(look_us, self.retry_us)
+        return min(look_us, self._probed_us + (PROBE_EVERY_US if self._hearing else PROBE_ANSWER_US))
+
+    def descriptors(self) -> list[int]:
+        """What becomes readable when there is something to hear."""
+        return [self._connection.fileno()] if self._connection is not None else []
+
+    def say(self, topics: Topic) -> bool:
+        """Announce. False when it could not be told."""
+        return self._ask(_NOTIFY, f"{self._name} {topics.value}")
+
+    def hear(self) -> None:
+        """Pass on what others have announced."""
+        heard = 0
+        if self._connection is None:
+            return
+        try:
+            for each in self._connection.notifies(timeout=0):
+                heard |= self._understand(each.payload)
+        except psycopg.Error as error:
+            self._fail(error)
+        if heard:
+            self._hub.announce(Topic(heard))
+
+    def _understand(self, payload: str) -> int:
+        name, _, topics = payload.partition(" ")
+        if name == self._name:
+            self._hearing = self._hearing or topics == _PROBE
+            self._complained = self._complained and not self._hearing
+            return 0
+        if topics == _PROBE:
+            return 0
+        return int(topics) & Topic.ANY.value if topics.isdecimal() else Topic.ANY.value
+
+    def _ask(self, statement: bytes, text: str = "") -> bool:
+        if self._connection is None:
+            return False
+        try:
+            self._connection.execute(statement, {"text": text}, prepare=False)
+        except psycopg.Error as error:
+            self._fail(error)
+            return False
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        self._complain(told(error))
+        self._disconnect()
+        self.retry_us = self._monotonic_us() + RECONNECT_EVERY_US
+
+    def _complain(self, reason: str) -> None:
+        if not self._complained:
+            self._complained = True
+            _log.warning("no hints from other processes: %s; until they arrive, waiters look for themselves", reason)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        self._listening = self._hearing = False
+        if connection is not None:
+            self._inheritance.dismiss(connection)
+            connection.close()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with contextlib.suppress(psycopg.Error):
+            self._disconnect()

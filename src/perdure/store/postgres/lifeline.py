@@ -1,0 +1,111 @@
+"""The session of one thread, opened anew when it has broken, and transactions that are run until they are through.
+
+A transaction whose connection breaks is run again once the server is back, also when it broke during the commit and
+nobody knows what became of it: all ids in a write are chosen before it, so that doing it again changes nothing and
+gives the same answers. Its callers wait for that no longer than `PATIENCE_SECONDS`. While the server stays away, later
+calls are not held up: each tries once, and fails at once.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from perdure.ambient import Chance, Clock, SystemClock
+from perdure.domain import limits
+from perdure.errors import PerdureError
+from perdure.store.postgres.connecting import Connector, worth_waiting
+from perdure.store.postgres.faults import RETRIED
+from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.session import Session
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 5.0
+"""How long a call waits for a server that has gone away: as long as the shortest lease."""
+RETRIES_MAX = 12
+"""How often a transaction that collided with others is run again."""
+RETRY_PAUSE_MS = 2.0
+RETRY_PAUSE_MAX_MS = 200.0
+RECONNECT_PAUSE_SECONDS = 0.1
+
+
+class Lifeline:
+    """Used by one thread at a time. `stop` ends all waiting."""
+
+    def __init__(
+        self,
+        connector: Connector,
+        inheritance: Inheritance,
+        stop: threading.Event,
+        *,
+        patience: float = PATIENCE_SECONDS,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        self._connector = connector
+        self._inheritance = inheritance
+        self._stop = stop
+        self._patience_us = round(patience * limits.SECOND_US)
+        self._monotonic_us = (clock or SystemClock()).monotonic_us
+        self._chance = chance or Chance()
+        self._session: Session | None = None
+        self._away = False
+        """Whether a call has waited in vain since the server was last there."""
+
+    def adopt(self, session: Session) -> None:
+        """Use this session."""
+        self._session = session
+        self._inheritance.admit(session.connection)
+
+    def abandon(self) -> None:
+        """In a forked child: the session was the parent's."""
+        self._session = None
+
+    def run(self, transaction: Callable[[Session], T]) -> T:
+        """What `transaction` returns, which begins and commits on the session. It may be run several times."""
+        deadline_us = self._monotonic_us() + (0 if self._away else self._patience_us)
+        collisions = 0
+        while True:
+            session = self._connected(deadline_us)
+            try:
+                result = transaction(session)
+            except Exception as error:
+                session.roll_back()
+                if session.broken:
+                    self.close()
+                    self._wait_or_raise(error, deadline_us)
+                elif isinstance(error, RETRIED) and collisions < RETRIES_MAX:
+                    collisions += 1
+                    self._pause(collisions)
+                else:
+                    raise
+            else:
+                self._away = False
+                return result
+
+    def _connected(self, deadline_us: int) -> Session:
+        while self._session is None:
+            try:
+                self.adopt(self._connector.connect())
+            except PerdureError as error:
+                if not worth_waiting(error):
+                    raise
+                self._wait_or_raise(error, deadline_us)
+        return self._session
+
+    def _wait_or_raise(self, error: Exception, deadline_us: int) -> None:
+        if self._monotonic_us() >= deadline_us or self._stop.is_set():
+            self._away = True
+            raise error
+        self._stop.wait(RECONNECT_PAUSE_SECONDS * self._chance.uniform(0.5, 1.5))
+
+    def _pause(self, collisions: int) -> None:
+        most_ms = min(RETRY_PAUSE_MS * 2**collisions, RETRY_PAUSE_MAX_MS)
+        self._stop.wait(self._chance.uniform(0, most_ms) / 1_000)
+
+    def close(self) -> None:
+        """Let go of the session. The next transaction opens another."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._inheritance.dismiss(session.connection)
+            session.close()

@@ -1,0 +1,2 @@
+-- Undo what was not committed.
+ROLLBACK

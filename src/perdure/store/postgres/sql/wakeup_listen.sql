@@ -1,0 +1,2 @@
+-- Hear what other processes announce.
+LISTEN perdure

@@ -1,0 +1,137 @@
+"""The store in one PostgreSQL database: its parts put together, opened and closed."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+from perdure.ambient import Clock
+from perdure.store.capabilities import Capabilities
+from perdure.store.hub import Hub
+from perdure.store.postgres.clock import StoreClock
+from perdure.store.postgres.commits import Commits
+from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
+from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.ledger import PostgresLedger
+from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Lifeline
+from perdure.store.postgres.readers import Asking, InlineReaders, Readers
+from perdure.store.postgres.schema import PostgresSchema, bring_up_to_date
+from perdure.store.postgres.session import Limits
+from perdure.store.postgres.wakeups import Line, PostgresWakeups
+from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
+from perdure.store.relational.definitions import RelationalDefinitions
+from perdure.store.relational.operation import Operation
+from perdure.store.relational.views import RelationalViews
+from perdure.store.wakeups import Topic
+
+LOCK_TIMEOUT = 10.0
+"""Seconds that a write waits for a row that another transaction holds before it is refused."""
+STATEMENT_TIMEOUT_MS = 60_000
+"""The longest that a statement which writes may take: far beyond the largest flush."""
+QUESTION_TIMEOUT_MS = 5_000
+"""The longest that a statement which only reads may take."""
+
+CAPABILITIES = Capabilities(name="postgres", push=True, caller_transactions=False, profiles=frozenset({"core", "flow"}))
+
+_NOTHING = Operation("nothing", 0, lambda tx, items: items)
+
+
+class PostgresStore:
+    """Meets `store.store.Store` on one PostgreSQL database, for many processes on many machines."""
+
+    def __init__(
+        self, place: str, writer: Writer | InlineWriter, readers: Readers | InlineReaders, wakeups: PostgresWakeups
+    ) -> None:
+        self.place = place
+        self.writer = writer
+        self.readers = readers
+        self.capabilities = CAPABILITIES
+        self.ledger = PostgresLedger(writer, readers)
+        self.views = RelationalViews(readers)
+        self.caller = None
+        self.definitions = RelationalDefinitions(writer, readers)
+        self.schema = PostgresSchema(writer, readers)
+        self.wakeups = wakeups
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        inline: bool = False,
+        migrate: bool = True,
+        lock_timeout: float = LOCK_TIMEOUT,
+        patience: float = PATIENCE_SECONDS,
+        isolation: str = READ_COMMITTED,
+    ) -> "PostgresStore":
+        """Open the database that a libpq URL names, and bring its schema up to date if `migrate`.
+
+        `clock` replaces the server's, for tests. `inline`: no threads and one connection; every call runs at once on
+        the caller's loop. `patience`: how long a call waits for a server that has gone away. `isolation`: "read
+        committed" or "serializable". Raises `Misuse`, `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`,
+        `StoreUnusable`, `SchemaTooNew` and `SchemaTooOld`.
+        """
+        timeouts = Limits(round(lock_timeout * 1_000), STATEMENT_TIMEOUT_MS, QUESTION_TIMEOUT_MS)
+        connector = Connector(Address(url), timeouts, isolation)
+        parts = Parts(connector, StoreClock(clock), patience)
+        if inline:
+            parts.prepare(migrate)
+            return cls._inline(parts)
+        await asyncio.to_thread(parts.prepare, migrate)
+        line = Line(connector, parts.inheritance, parts.hub)
+        wakeups = PostgresWakeups(parts.hub, line)
+        writer = Writer(lambda name: parts.commits(name, wakeups.announce), parts.inheritance, parts.stop)
+        parts.inheritance.in_child(parts.hub.forget_all)
+        return cls(connector.place, writer, Readers(parts.asking, parts.inheritance), wakeups)
+
+    @classmethod
+    def _inline(cls, parts: "Parts") -> "PostgresStore":
+        wakeups = PostgresWakeups(parts.hub, None)
+        writer = InlineWriter(parts.commits(WRITES, wakeups.announce))
+        return cls(parts.connector.place, writer, InlineReaders(parts.asking(parts.first)), wakeups)
+
+    def notices(self) -> list[str]:
+        """Nothing that could be told without asking."""
+        return []
+
+    async def close(self) -> None:
+        """Finish the flush under way and let go of everything. Harmless when closed already."""
+        await self.readers.close()
+        await self.writer.close()
+        await self.wakeups.close()
+
+
+class Parts:
+    """What the parts of one open store have in common."""
+
+    def __init__(self, connector: Connector, clock: StoreClock, patience: float) -> None:
+        self.connector = connector
+        self.clock = clock
+        self.patience = patience
+        self.inheritance = Inheritance()
+        self.hub = Hub()
+        self.stop = threading.Event()
+        self.first = self.lifeline()
+
+    def lifeline(self) -> Lifeline:
+        """A session of its own, which opens when it is first needed."""
+        return Lifeline(self.connector, self.inheritance, self.stop, patience=self.patience)
+
+    def commits(self, name: str, announce: Callable[[Topic], None]) -> Commits:
+        """What writes for the flusher of this name."""
+        lifeline = self.first if name == WRITES else self.lifeline()
+        return Commits(lifeline, self.clock, announce, self.connector.place)
+
+    def asking(self, lifeline: Lifeline | None = None) -> Asking:
+        """What reads, on a session of its own unless one is given."""
+        return Asking(lifeline or self.lifeline(), self.clock, self.connector.place)
+
+    def prepare(self, migrate: bool) -> None:
+        """Connect, bring the schema up to date if `migrate`, and note which start of the server this is."""
+        commits = self.commits(WRITES, lambda topics: None)
+        try:
+            bring_up_to_date(self.asking(self.first), commits, migrate)
+            commits.do(_NOTHING, None)
+        except BaseException:
+            self.first.close()
+            raise

@@ -1,0 +1,139 @@
+"""Hints to and from other processes, by NOTIFY and LISTEN on a connection and a thread of their own.
+
+What a commit announces is sent afterwards, off the path of the commit, because announcing takes a lock that all
+announcers of the server share; what gathers meanwhile travels as one. Only topics travel, never what happened.
+"""
+
+import os
+import select
+import threading
+
+from perdure.ambient import Clock, Entropy, SystemClock
+from perdure.joining import join
+from perdure.store.hub import Hub, HubSubscription
+from perdure.store.postgres.connecting import Connector
+from perdure.store.postgres.conversation import Conversation
+from perdure.store.postgres.forking import Inheritance
+from perdure.store.wakeups import Topic
+
+SEND_EVERY_US = 5_000
+"""Announcements of one process are at least so far apart."""
+
+
+class Line:
+    """The line to the other processes, with a thread that begins when first somebody tells or waits."""
+
+    def __init__(self, connector: Connector, inheritance: Inheritance, hub: Hub, clock: Clock | None = None) -> None:
+        self._connector = connector
+        self._inheritance = inheritance
+        self._hub = hub
+        self._monotonic_us = (clock or SystemClock()).monotonic_us
+        self._closed = False
+        self._start_over()
+        inheritance.in_child(self._start_over)
+        hub.on_first(self.begin)
+
+    def _start_over(self) -> None:
+        """Begin without a thread: at first, and in a forked child."""
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._bell: tuple[int, int] = (-1, -1)
+        self._pending = Topic(0)
+
+    def begin(self) -> None:
+        """Hear what others announce from now on."""
+        with self._guard:
+            self._ring()
+
+    def tell(self, topics: Topic) -> None:
+        """Announce to the other processes, soon. From any thread."""
+        with self._guard:
+            ring = not self._pending
+            self._pending |= topics
+            if ring:
+                self._ring()
+
+    def _ring(self) -> None:
+        if self._closed:
+            return
+        if self._thread is None:
+            self._bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+            self._thread = threading.Thread(target=self._run, name="perdure-wakeups", daemon=True)
+            self._thread.start()
+        try:
+            os.write(self._bell[1], b".")
+        except BlockingIOError:
+            return
+
+    def _run(self) -> None:
+        talk = Conversation(
+            self._connector, self._inheritance, self._hub, self._monotonic_us, f"{Entropy().bits(48):012x}"
+        )
+        sent_us = 0
+        while not self._closed:
+            now_us = self._monotonic_us()
+            if self._pending and now_us >= sent_us + SEND_EVERY_US and talk.connected(now_us):
+                sent_us = now_us
+                self._send(talk)
+            talk.keep(now_us)
+            self._wait(talk, sent_us)
+            talk.hear()
+        if self._pending and talk.connected(self._monotonic_us()):
+            self._send(talk)
+        talk.close()
+        for end in self._bell:
+            os.close(end)
+
+    def _send(self, talk: Conversation) -> None:
+        with self._guard:
+            topics, self._pending = self._pending, Topic(0)
+        if not talk.say(topics):
+            with self._guard:
+                self._pending |= topics
+
+    def _wait(self, talk: Conversation, sent_us: int) -> None:
+        now_us = self._monotonic_us()
+        due_us = talk.due_us()
+        if self._pending:
+            due_us = min(due_us, max(sent_us + SEND_EVERY_US, talk.retry_us))
+        waiting = select.poll()
+        for descriptor in (self._bell[0], *talk.descriptors()):
+            waiting.register(descriptor, select.POLLIN)
+        waiting.poll(max(0, due_us - now_us + 999) // 1_000)
+        try:
+            os.read(self._bell[0], 4_096)
+        except BlockingIOError:
+            return
+
+    async def close(self) -> None:
+        """Send what is to be sent and end the thread. Harmless when closed already."""
+        with self._guard:
+            if self._thread is not None:
+                self._ring()
+            self._closed = True
+            thread = self._thread
+        if thread is not None:
+            await join(thread)
+
+
+class PostgresWakeups:
+    """Meets `perdure.store.wakeups.Wakeups`. Without a line, hints stay within this process."""
+
+    def __init__(self, hub: Hub, line: Line | None) -> None:
+        self._hub = hub
+        self._line = line
+
+    def subscribe(self, topics: Topic) -> HubSubscription:
+        """A waiter for some topics, on the running event loop."""
+        return self._hub.subscribe(topics)
+
+    def announce(self, topics: Topic) -> None:
+        """Wake this process's waiters, and those of the other processes. Callable from any thread."""
+        self._hub.announce(topics)
+        if self._line is not None:
+            self._line.tell(topics)
+
+    async def close(self) -> None:
+        """Send what is to be sent, and hear no more."""
+        if self._line is not None:
+            await self._line.close()
