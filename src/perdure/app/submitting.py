@@ -24,7 +24,10 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
         return []
     system = await access.system()
     if connection is not None:
-        return submit_calls_within(access, system, calls, connection)
+        # Nothing else is written: the store may be locked by that very transaction. So what a kind says goes along.
+        requests = [_request(call, inherit=True) for call in calls]
+        answers = await system.engine.submit_within_async(connection, requests, access.principal)
+        return _handles(access, calls, answers)
     tasks = [call.task for call in calls if isinstance(call, Call) and call.task is not None]
     await declare_unknown(system, tasks, access.principal)
     answers = await system.engine.submit([_request(call) for call in calls], access.principal)
@@ -32,10 +35,7 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
 
 
 def submit_calls_within(access: Access, system: System, calls: Many, connection: Any) -> list[Answer]:
-    """Submit on the caller's own thread, inside the transaction that is open on `connection`.
-
-    Nothing else is written: the store may be locked by that very transaction. So what a kind says goes with the task.
-    """
+    """As `submit_calls` with a `connection`, on the caller's own thread."""
     _check(calls)
     requests = [_request(call, inherit=True) for call in calls]
     answers = system.engine.submit_within(connection, requests, access.principal)

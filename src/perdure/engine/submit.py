@@ -50,9 +50,19 @@ class Submit:
     ) -> list[Answer]:
         """Submit inside the caller's own transaction, on the caller's thread. Kinds are as they were last read."""
         if caller is None:
-            raise Misuse("this store cannot submit inside a transaction of yours: submit after it has committed")
+            raise _not_within()
         answers, tasks = self._build(requests, by, self._kinds.at_hand(by.organization))
         stored = caller.submit(connection, tasks) if tasks else []
+        return _filled(answers, stored)
+
+    async def within_async(
+        self, caller: CallerTransactions | None, connection: Any, requests: Sequence[TaskRequest], by: Principal
+    ) -> list[Answer]:
+        """As `within`, through any connection, without holding the event loop up."""
+        if caller is None:
+            raise _not_within()
+        answers, tasks = self._build(requests, by, self._kinds.at_hand(by.organization))
+        stored = await caller.lend(connection, lambda lent: caller.submit(lent, tasks)) if tasks else []
         return _filled(answers, stored)
 
     def _build(
@@ -74,6 +84,10 @@ class Submit:
             else:
                 answers.append(None)
         return answers, tasks
+
+
+def _not_within() -> Misuse:
+    return Misuse("this store cannot submit inside a transaction of yours: submit after it has committed")
 
 
 def _filled(answers: list[Answer | None], stored: Sequence[Answer]) -> list[Answer]:
