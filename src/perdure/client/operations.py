@@ -114,6 +114,12 @@ class RemoteOperations:
             " submit after it has committed, with an idempotency_key, or open the app on the store itself"
         )
 
+    async def submit_within_async(
+        self, connection: Any, requests: Sequence[TaskRequest], by: Principal
+    ) -> list[Submitted | PerdureError]:
+        """Refused, as `submit_within`."""
+        return self.submit_within(connection, requests, by)
+
     # Working
 
     async def declare(self, kinds: Sequence[KindDefinition], by: Principal) -> None:
@@ -170,6 +176,10 @@ class RemoteOperations:
             "a worker of a gateway cannot settle inside a transaction of yours, because the store is not at hand here:"
             " run this handler by a worker on the store itself"
         )
+
+    async def settle_within_async(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None:
+        """Refused, as `settle_within`."""
+        self.settle_within(connection, hold, result, summary)
 
     def subscribe(self) -> Subscription:
         """Hints of control: of new work a waiting claim tells."""

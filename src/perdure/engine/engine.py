@@ -25,7 +25,7 @@ from perdure.engine.requests import JobRequest, KindDefinition, Principal, TaskR
 from perdure.engine.retain import Retain
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.engine.settle import Settle
-from perdure.engine.settle_within import settle_within
+from perdure.engine.settle_within import settle_within, settle_within_async
 from perdure.engine.submit import Submit
 from perdure.engine.submit_job import SubmitJob
 from perdure.engine.unroutable import FailUnroutable
@@ -62,6 +62,9 @@ class Operations(Protocol):
     def submit_within(
         self, connection: Any, requests: Sequence[TaskRequest], by: Principal
     ) -> list[Submitted | PerdureError]: ...
+    async def submit_within_async(
+        self, connection: Any, requests: Sequence[TaskRequest], by: Principal
+    ) -> list[Submitted | PerdureError]: ...
 
     # working
     async def declare(self, kinds: Sequence[KindDefinition], by: Principal) -> None: ...
@@ -78,6 +81,9 @@ class Operations(Protocol):
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]: ...
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]: ...
     def settle_within(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None: ...
+    async def settle_within_async(
+        self, connection: Any, hold: Hold, result: Any, summary: str | None = None
+    ) -> None: ...
     def subscribe(self) -> Subscription: ...
 
     # operating
@@ -163,6 +169,12 @@ class Engine:
         """Submit inside the caller's own transaction, on the caller's thread."""
         return self._submit.within(self._store.caller, connection, requests, by)
 
+    async def submit_within_async(
+        self, connection: Any, requests: Sequence[TaskRequest], by: Principal
+    ) -> list[Submitted | PerdureError]:
+        """Submit inside the caller's own transaction, through any connection."""
+        return await self._submit.within_async(self._store.caller, connection, requests, by)
+
     async def declare(self, kinds: Sequence[KindDefinition], by: Principal) -> None:
         """Store kinds as their workers have them. Raises `Invalid` with the field."""
         await self._kinds.declare(kinds, by)
@@ -216,6 +228,10 @@ class Engine:
     def settle_within(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None:
         """Write the receipt of an attempt inside its handler's own transaction. Raises `LeaseLost`."""
         settle_within(self._store.caller, connection, hold, result, summary)
+
+    async def settle_within_async(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None:
+        """As `settle_within`, through any connection, without holding the event loop up."""
+        await settle_within_async(self._store.caller, connection, hold, result, summary)
 
     def subscribe(self) -> Subscription:
         """Hints of new work and of control, for a worker."""

@@ -7,7 +7,7 @@ Both have the same names. Whatever only reads, and `progress` and `phase`, which
 import asyncio
 import hashlib
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -222,18 +222,24 @@ class _AttemptKnowledge:
 
         Raises `LeaseLost`: roll back then. Raises `Misuse` where the store cannot do this.
         """
-        settle = getattr(self._source, "settle_within", None)
+        settle, result = self._settle_by("settle_within"), self._success(value, summary)
+        settle(connection, self._held.hold, msgspec.Raw(result.result.data), result.summary)
+        self.settled = result
+
+    def _settle_by(self, name: str) -> Callable[..., Any]:
+        settle: Callable[..., Any] | None = getattr(self._source, name, None)
         if settle is None:
             raise Misuse("this worker does not work on the store's own database: settle by returning the value")
         if self._held.lost:
             raise lease_lost(self._held)
+        return settle
+
+    def _success(self, value: Any, summary: str | None) -> Succeeded:
         try:
             body = encode_result(value)
         except BadResult as error:
             raise Invalid(str(error), field="value") from error
-        said = summary or self._held.summary
-        settle(connection, self._held.hold, msgspec.Raw(body.data), said)
-        self.settled = Succeeded(body, said)
+        return Succeeded(body, summary or self._held.summary)
 
 
 class Context(_AttemptKnowledge):
@@ -285,6 +291,12 @@ class Context(_AttemptKnowledge):
         Returns when it is stored. Raises `LeaseLost`.
         """
         await self._reporter.send_checkpoint(self._held, _checkpoint_text(value))
+
+    async def settle_within_async(self, connection: Any, value: Any = None, summary: str | None = None) -> None:
+        """See `settle_within`: through a connection that is awaited too, without holding the event loop up."""
+        settle, result = self._settle_by("settle_within_async"), self._success(value, summary)
+        await settle(connection, self._held.hold, msgspec.Raw(result.result.data), result.summary)
+        self.settled = result
 
     async def wait_cancelled(self) -> None:
         """Wait until the handler shall stop. For tasks beside the handler: the handler itself is cancelled then."""

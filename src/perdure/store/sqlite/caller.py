@@ -1,7 +1,7 @@
 """Writing inside a transaction of the caller's own, on its thread, through its connection."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from perdure.domain.attempt import Hold
 from perdure.domain.settlement import Receipt
@@ -13,6 +13,8 @@ from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.renewing import lease_lost
 from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.submission import submit
+
+T = TypeVar("T")
 
 
 class SqliteCaller:
@@ -41,3 +43,7 @@ class SqliteCaller:
         )
         if written is None:
             raise lease_lost(hold)
+
+    async def lend(self, connection: Any, act: Callable[[Any], T]) -> T:
+        """Call `act` with the connection at once: it holds the write lock, and a file does not keep anybody waiting."""
+        return act(connection)
