@@ -82,7 +82,7 @@ def _take(tx: Transaction, steps: list[Migration]) -> list[Migration | None]:
 
 def _take_one(tx: Transaction, step: Migration) -> Migration:
     try:
-        tx.connection.execute(step.sql.encode())
+        tx.connection.cursor(binary=False).execute(step.sql.encode())
     except (errors.DuplicateTable, errors.DuplicateObject, errors.UndefinedTable, errors.UndefinedColumn) as error:
         raise StoreUnusable(
             f"step {step.number} ({step.name}) of the schema does not fit this database ({error}): "

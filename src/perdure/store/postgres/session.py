@@ -45,21 +45,21 @@ class Session:
         connection.prepare_threshold = None if self.pooled else PREPARE_AFTER
         connection.prepared_max = PREPARED_MAX
         begin = "transaction_begin_serializable" if serializable else "transaction_begin"
-        self._begin_durable = self._compose(begin, limits, durable=True)
-        self._begin_light = self._compose(begin, limits, durable=False)
+        self._begin_durable = self._compose([begin], limits, durable=True)
+        self._begin_light = self._compose([begin], limits, durable=False)
         reading = limits._replace(statement_timeout_ms=limits.question_timeout_ms)
-        self._begin_reading = self._compose("transaction_begin_read", reading, durable=False)
+        self._begin_reading = self._compose(["transaction_begin_read", "reading_by_index"], reading, durable=False)
 
     def _facts(self) -> tuple[int, int]:
         row = self.connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchone()
         assert row is not None
         return row[0], row[1]
 
-    def _compose(self, begin: str, limits: Limits, *, durable: bool) -> bytes:
-        """One text of both statements, for one round trip."""
+    def _compose(self, names: list[str], limits: Limits, *, durable: bool) -> bytes:
+        """One text of these statements and of what holds for the transaction, for one round trip."""
         bindings = {**limits._asdict(), "durable": durable}
         settings = psycopg.ClientCursor(self.connection).mogrify(STATEMENTS["transaction_settings"].text, bindings)
-        return b"%s;\n%s" % (STATEMENTS[begin].text, settings.encode())
+        return b";\n".join([*(STATEMENTS[name].text for name in names), settings.encode()])
 
     def begin(self, *, durable: bool) -> int:
         """Begin a transaction that writes, and return the server's time. One that is not durable awaits no disk."""

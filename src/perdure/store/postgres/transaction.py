@@ -1,10 +1,9 @@
 """One transaction as the operations of this store see it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
-import psycopg
 
 from perdure.store.postgres.statements import STATEMENTS, Statement
 from perdure.store.wakeups import Topic
@@ -13,6 +12,13 @@ _decode = msgspec.json.Decoder().decode
 _rows_of = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 _WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE")
+
+
+class Connection(Protocol):
+    """What a `psycopg.Connection` and a caller's connection that is lent have in common."""
+
+    def cursor(self, *, binary: bool) -> Any:
+        """A cursor; `binary`: values travel as the server has them."""
 
 
 class Transaction:
@@ -24,7 +30,7 @@ class Transaction:
 
     __slots__ = ("_after_commit", "_changes", "_cursor", "_staged", "connection", "now_us", "topics")
 
-    def __init__(self, connection: psycopg.Connection[Any], now_us: int) -> None:
+    def __init__(self, connection: Connection, now_us: int) -> None:
         self.connection = connection
         self.now_us = now_us
         self.topics = Topic(0)
