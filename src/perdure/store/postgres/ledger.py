@@ -10,5 +10,7 @@ class PostgresLedger(RelationalLedger):
     """Meets `store.ledger.Ledger`."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
-        shapes = Shapes(submission.submit, job_submission.submit_jobs, claiming.claim, settling.settle, renewing.renew)
+        shapes = Shapes(
+            submission.submit, job_submission.submit_jobs, claiming.Claims().claim, settling.settle, renewing.renew
+        )
         super().__init__(writer, readers, shapes)

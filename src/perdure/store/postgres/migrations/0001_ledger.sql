@@ -389,3 +389,5 @@ CREATE SEQUENCE perdure_seq CACHE 1;
 CREATE SEQUENCE perdure_front MINVALUE -4611686018427387904 START -4611686018427387904 MAXVALUE -1;
 
 INSERT INTO perdure_meta (key, value) VALUES ('losses_suspended_until_us', '0');
+-- Whoever folds counts locks this row, so that one does at a time.
+INSERT INTO perdure_meta (key, value) VALUES ('counts_fold', '');

@@ -2,18 +2,17 @@
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     limited.organization, limited.type, limited.name, (limited.document ->> 'depth')::bigint,
     (
-        SELECT coalesce(sum(waiting.count), 0)
+        SELECT coalesce(sum(counts.count), 0)
         FROM perdure_lanes AS lanes
-        CROSS JOIN LATERAL (
-            SELECT counts.count
-            FROM perdure_counts AS counts
-            WHERE counts.lane = lanes.lane AND counts.state IN ('pending', 'queued', 'retrying')
-            UNION ALL
-            SELECT changes.change
-            FROM perdure_count_changes AS changes
-            WHERE changes.lane = lanes.lane AND changes.state IN ('pending', 'queued', 'retrying')
-        ) AS waiting
+        JOIN perdure_counts AS counts ON counts.lane = lanes.lane AND counts.state IN ('pending', 'queued', 'retrying')
         WHERE lanes.organization = limited.organization
+        AND (limited.type = 'organization' OR lanes.queue = limited.name)
+    ) + (
+        SELECT coalesce(sum(changes.change), 0)
+        FROM perdure_count_changes AS changes
+        JOIN perdure_lanes AS lanes ON lanes.lane = changes.lane
+        WHERE changes.state IN ('pending', 'queued', 'retrying')
+        AND lanes.organization = limited.organization
         AND (limited.type = 'organization' OR lanes.queue = limited.name)
     )
 )), '[]')::text

@@ -1,0 +1,157 @@
+"""Claiming: which waiting tasks a worker gets now."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from perdure.ambient import Clock, SystemClock
+from perdure.domain import limits
+from perdure.domain.attempt import Hold, Lease
+from perdure.domain.task import Body
+from perdure.store.ledger import ClaimRequest, WorkerOrder
+from perdure.store.postgres.folding import Folds
+from perdure.store.postgres.grants import Bands, Catalogue, Grants
+from perdure.store.postgres.heads import first_of
+from perdure.store.postgres.marks import Marks
+from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational.bodies import from_columns
+from perdure.store.relational.lanes import Lane, Lanes
+from perdure.store.relational.sweeping import sweep_due, sweep_overdue
+from perdure.store.relational.transaction import batch
+
+_NO_PAYLOAD = Body(b"null")
+HELD_STEP_US = limits.SECOND_US
+"""The bound below the fences that a worker holds is written when it has moved by this much."""
+ROUNDS_MAX = 3
+"""How often a claim looks again when others took what it had seen."""
+
+Take = tuple[int, int, int, int, int]
+"""A stretch of a lane, how many to take of it at most, and its order: the lowest first."""
+
+
+class _Worker(NamedTuple):
+    """A worker's row, which the claim has locked."""
+
+    id: str
+    grants: Grants
+    capacity: int
+    order: str
+    held_from: int
+    newest_lane: int | None
+
+
+class Claims:
+    """Claims of one process, with what it remembers between them. Used by one thread at a time."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._catalogue = Catalogue(clock or SystemClock())
+        self._marks = Marks(clock or SystemClock())
+        self._folds = Folds(clock or SystemClock())
+
+    def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
+        """Lease tasks to the workers of these requests, one after the other, in the order of their rows' locks."""
+        answers: list[list[Lease]] = [[] for _ in requests]
+        for place in sorted(range(len(requests)), key=lambda place: requests[place].worker_id):
+            answers[place] = self._claim(tx, requests[place])
+        self._folds.fold_if_time(tx)
+        return answers
+
+    def _claim(self, tx: Transaction, request: ClaimRequest) -> list[Lease]:
+        worker = _look(tx, request.worker_id)
+        if worker is None or worker.order != WorkerOrder.WORK or not request.leases:
+            return []
+        bands = self._catalogue.bands(tx, worker.grants, worker.newest_lane)
+        self._marks.look_below(tx, [lane for band in bands for lane in band])
+        rows = self._lease(tx, worker, request.leases[: limits.CLAIM_MAX_TASKS], bands)
+        jobs = {row[23] for row in rows if row[23] is not None}
+        if jobs:
+            tx.run("job_start", batch=batch(sorted(jobs)))
+        return [_lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
+
+    def _lease(
+        self, tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], bands: Bands
+    ) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        for _ in range(ROUNDS_MAX):
+            takes, sure = self._takes(tx, bands, len(leases) - len(rows))
+            if rows and not takes:
+                break
+            got = _lease_from(tx, worker, leases[len(rows) :], takes)
+            rows += got
+            repeated = any(row[22] is None for row in got)
+            if sure or repeated or len(got) >= sum(take[3] for take in takes):
+                break
+        picked = [(row[4], row[22]) for row in rows if row[22] is not None]
+        tx.after_commit(lambda: self._marks.advance(picked))
+        return rows
+
+    def _takes(self, tx: Transaction, bands: Bands, want: int) -> tuple[list[Take], bool]:
+        """How many to take of which stretch, in order, and whether nothing else could be taken instead.
+
+        Where no two lanes have the same priority, one after the other gives what it has. Where some have, their first
+        places are compared before anything is locked.
+        """
+        if all(len(band) == 1 for band in bands):
+            stretches = [stretch for (lane,) in bands for stretch in self._marks.stretches(lane)]
+            return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
+        order = {lane: place for place, band in enumerate(bands) for lane in band}
+        stretches = [stretch for lane in order for stretch in self._marks.stretches(lane)]
+        heads = first_of(tx, [(order[stretch[0]], stretch) for stretch in stretches], want)
+        counts = Counter(place for place, _ in heads)
+        return [
+            (*stretches[place], count, order[stretches[place][0]]) for place, count in sorted(counts.items())
+        ], False
+
+
+def _look(tx: Transaction, worker: str) -> _Worker | None:
+    """Lock the worker's row, so that no other claim of it goes on beside this one; and do first what time has done."""
+    found = tx.run("claim_look", worker=worker)
+    if not found:
+        return None
+    *granted, capacity, order, held_from, due, overdue, newest_lane, paused = found[0]
+    if due:
+        sweep_due(tx, limits.SWEEP_MAX_TASKS)
+    if overdue:
+        sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
+    return _Worker(worker, Grants(*granted, paused), capacity, order, held_from, newest_lane)
+
+
+def _lease_from(
+    tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], takes: Sequence[Take]
+) -> list[tuple[Any, ...]]:
+    return tx.run(
+        "claim",
+        worker=worker.id,
+        leases=batch(leases),
+        known=batch({id: place for place, (id, _) in enumerate(leases)}),
+        want=len(leases),
+        stretches=batch(takes),
+        capacity=worker.capacity,
+        held_from=min(worker.held_from, tx.now_us),
+        held_step=HELD_STEP_US,
+    )
+
+
+def _lease_of(row: tuple[Any, ...], lane: Lane) -> Lease:
+    return Lease(
+        hold=Hold(*row[0:4]),
+        kind=lane.kind,
+        queue=lane.queue,
+        priority=lane.priority,
+        payload=from_columns(row[5], row[6]) or _NO_PAYLOAD,
+        attempt=row[7],
+        fence=row[8],
+        generation=row[9],
+        lease_us=row[10],
+        timeout_us=row[11],
+        deadline_us=row[12],
+        start_within_us=row[13],
+        job_id=row[14],
+        name=row[15],
+        parents=row[16],
+        retry=row[17],
+        options=row[18],
+        initiator=row[19],
+        checkpoint=row[20],
+        max_attempts=row[21],
+    )

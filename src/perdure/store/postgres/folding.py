@@ -1,0 +1,38 @@
+"""Adding up what transactions appended to the counters."""
+
+from perdure.ambient import Clock
+from perdure.domain import limits
+from perdure.store.postgres.transaction import Transaction
+
+FOLD_EVERY_US = limits.SECOND_US
+FOLD_MAX_CHANGES = 5_000
+"""The most changes that one fold takes."""
+FOLD_WHOLE_EVERY = 60
+"""Each fold begins where the last one found its first change; one in so many begins at the first there is."""
+
+
+class Folds:
+    """Folds now and then. Readers of counts add what is not folded yet: only what that costs them depends on it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._monotonic_us = clock.monotonic_us
+        self._next_us = 0
+        self._first = 0
+        self._folded = 0
+
+    def fold_if_time(self, tx: Transaction) -> None:
+        """Fold some changes if the last fold was long enough ago."""
+        now_us = self._monotonic_us()
+        if now_us >= self._next_us:
+            self._next_us = now_us + FOLD_EVERY_US
+            self.fold(tx)
+
+    def fold(self, tx: Transaction) -> int:
+        """Fold some changes; how many."""
+        self._folded += 1
+        if self._folded % FOLD_WHOLE_EVERY == 0:
+            self._first = 0
+        ((first, count),) = tx.run("counts_fold", first=self._first, count=FOLD_MAX_CHANGES)
+        if first is not None:
+            self._first = first
+        return int(count)

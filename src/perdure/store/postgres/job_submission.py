@@ -1,0 +1,83 @@
+"""Submitting jobs: each with all its tasks and edges, or not at all."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from psycopg import errors
+
+from perdure.domain.task import Job
+from perdure.errors import PerdureError
+from perdure.store.ledger import JobSubmitted
+from perdure.store.postgres.submission import Written, collided, take_keys, write_tasks
+from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational.admission import admission, key_conflict
+from perdure.store.relational.lanes import Lanes
+from perdure.store.relational.transaction import batch
+
+
+def submit_jobs(tx: Transaction, jobs: Sequence[Job], lanes: Lanes) -> list[JobSubmitted | PerdureError]:
+    """Store jobs one after the other: a later one of the same call sees the keys of an earlier one."""
+    return [_submit_job(tx, job, lanes) for job in jobs]
+
+
+def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | PerdureError:
+    known = _known_id(tx, job) or _known_key(tx, job)
+    if known is not None:
+        return known
+    check = admission(tx, {job.organization})
+    if check is not None:
+        refusal = check(job.organization, Counter(task.queue for task in job.tasks))
+        if refusal is not None:
+            return refusal
+    _write_job(tx, job, lanes)
+    return JobSubmitted(job.id, {task.name or "": task.id for task in job.tasks}, False)
+
+
+def _known_id(tx: Transaction, job: Job) -> JobSubmitted | None:
+    """The same job again is a repeated call whose answer was lost."""
+    names = tx.document("job_task_ids", organization=job.organization, id=job.id)
+    return JobSubmitted(job.id, dict(names), True) if names else None
+
+
+def _known_key(tx: Transaction, job: Job) -> JobSubmitted | PerdureError | None:
+    if job.idempotency_key is None:
+        return None
+    asked = batch([(job.organization, job.principal, job.idempotency_key)])
+    found = tx.document("idempotency_find", what="job", batch=asked)
+    if not found:
+        return None
+    _, id, request_hash = found[0]
+    if request_hash != job.request_hash:
+        return key_conflict(job.idempotency_key, "job_id", id)
+    names = tx.document("job_task_ids", organization=job.organization, id=id)
+    return JobSubmitted(id, dict(names), True)
+
+
+def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:
+    take_keys(tx, "job", [job])
+    row = (
+        job.organization,
+        job.id,
+        job.name,
+        job.policy,
+        job.principal,
+        job.initiator,
+        job.metadata,
+        job.idempotency_key,
+        len(job.tasks),
+    )
+    number = tx.value("job_insert", batch=batch([row]))
+    if number is None:
+        raise collided("another transaction has written the same job meanwhile")
+    numbers = _numbers(write_tasks(tx, job.tasks, lanes, job=number, admitted=True), len(job.tasks))
+    places = {task.id: numbers[place] for place, task in enumerate(job.tasks)}
+    if job.edges:
+        rows = [(places[edge.parent], places[edge.child], edge.policy) for edge in job.edges]
+        tx.run("edge_insert", batch=batch(rows))
+
+
+def _numbers(written: Written | None, count: int) -> list[int]:
+    numbers = (written.numbers if written is not None else None) or []
+    if len(numbers) < count:
+        raise errors.UniqueViolation("a task of this job exists already, alone or in another job")
+    return numbers

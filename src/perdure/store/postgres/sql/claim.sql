@@ -1,0 +1,104 @@
+-- Lease the next tasks of stretches of lanes to a worker, and tell all that their handlers need. The worker's row is locked.
+-- Stretches are [lane, from, until, how many, order], the first to be taken first; others' claims are passed over. The
+-- bounds are bounds of the index, so that what lies dead below them costs nothing. A new attempt has a fence above every
+-- earlier one; the first claim sets the execution deadline. Attempts that an earlier call has made come back as they are.
+-- A claim that is sent again after its attempt has ended makes no second attempt of that id.
+WITH held AS MATERIALIZED (
+    SELECT live.n, live.fence, live.attempt_id, (%(known)s::jsonb -> live.attempt_id)::bigint AS place
+    FROM perdure_live AS live
+    WHERE live.worker = %(worker)s::text AND live.attempt_id IS NOT NULL AND live.fence >= %(held_from)s::bigint
+),
+room AS MATERIALIZED (
+    SELECT
+        CASE WHEN count(place) > 0 THEN 0 ELSE greatest(least(%(want)s::bigint, %(capacity)s::bigint - count(*)), 0) END AS free,
+        least(min(fence), %(now)s::bigint) AS held_from
+    FROM held
+),
+picked AS MATERIALIZED (
+    SELECT stretch.band, next.n, next.seq
+    FROM (
+        SELECT
+            (value ->> 0)::bigint AS lane, (value ->> 1)::bigint AS first, (value ->> 2)::bigint AS last,
+            (value ->> 3)::bigint AS count, (value ->> 4)::bigint AS band
+        FROM jsonb_array_elements(%(stretches)s::jsonb) WITH ORDINALITY AS stretch (value, place)
+        ORDER BY place
+    ) AS stretch
+    CROSS JOIN LATERAL (
+        SELECT live.n, live.seq
+        FROM perdure_live AS live
+        WHERE live.state = 'queued' AND live.lane = stretch.lane AND live.seq >= stretch.first AND live.seq <= stretch.last
+        AND (live.expires_us IS NULL OR live.expires_us > %(now)s::bigint)
+        AND (live.deadline_us IS NULL OR live.deadline_us > %(now)s::bigint)
+        ORDER BY live.seq
+        LIMIT stretch.count
+        FOR UPDATE OF live SKIP LOCKED
+    ) AS next
+    LIMIT (SELECT free FROM room)
+),
+numbered AS MATERIALIZED (
+    SELECT n, seq, %(leases)s::jsonb -> (row_number() OVER (ORDER BY band, seq) - 1)::integer AS lease
+    FROM picked
+),
+leased AS (
+    UPDATE perdure_live AS live
+    SET state = 'leased',
+        seq = NULL,
+        attempt_id = numbered.lease ->> 0,
+        token = numbered.lease ->> 1,
+        worker = %(worker)s::text,
+        fence = greatest(live.fence + 1, %(now)s::bigint),
+        leased_us = %(now)s::bigint,
+        started_us = NULL,
+        deadline_us = coalesce(live.deadline_us, %(now)s::bigint + tasks.execution_limit_us),
+        lease_ends_us = least(
+            %(now)s::bigint + tasks.lease_us, coalesce(live.deadline_us, %(now)s::bigint + tasks.execution_limit_us)
+        )
+    FROM numbered
+    CROSS JOIN LATERAL (SELECT * FROM perdure_tasks AS tasks WHERE tasks.n = numbered.n LIMIT 1) AS tasks
+    WHERE live.n = numbered.n AND live.state = 'queued'
+    AND (live.fence = 0 OR (
+        SELECT count(*) FROM perdure_attempts AS attempts
+        WHERE attempts.n = live.n AND attempts.id = numbered.lease ->> 0
+    ) = 0)
+    RETURNING
+        live.n, live.organization, live.lane, live.job, live.attempt_id, live.token, live.failures, live.fence,
+        live.generation, live.lease_ends_us, live.deadline_us, live.expires_us, numbered.seq, tasks.id, tasks.payload,
+        tasks.encoding, tasks.timeout_us, tasks.name, tasks.parents, tasks.retry, tasks.options, tasks.initiator,
+        tasks.max_attempts
+),
+counted AS (
+    INSERT INTO perdure_count_changes (lane, state, change)
+    SELECT lane, 'queued', -count(*) FROM leased GROUP BY lane
+    UNION ALL
+    SELECT lane, 'leased', count(*) FROM leased GROUP BY lane
+),
+moved AS (
+    UPDATE perdure_workers AS workers
+    SET held_from = room.held_from
+    FROM room
+    WHERE workers.id = %(worker)s::text
+    AND (workers.held_from > room.held_from OR workers.held_from < room.held_from - %(held_step)s::bigint)
+)
+SELECT
+    lease.organization, lease.id, lease.attempt_id, lease.token, lease.lane,
+    CASE lease.encoding WHEN 'json' THEN convert_from(lease.payload, 'UTF8') ELSE encode(lease.payload, 'hex') END,
+    lease.encoding, lease.failures + 1, lease.fence, lease.generation, lease.lease_ends_us - %(now)s::bigint,
+    lease.timeout_us, lease.deadline_us - %(now)s::bigint, lease.expires_us - %(now)s::bigint, jobs.id, lease.name,
+    lease.parents, lease.retry, lease.options::text, lease.initiator, checkpoints.value, lease.max_attempts,
+    lease.seq, CASE jobs.state WHEN 'pending' THEN jobs.j END
+FROM (
+    SELECT * FROM leased
+    UNION ALL
+    SELECT
+        live.n, live.organization, live.lane, live.job, live.attempt_id, live.token, live.failures, live.fence,
+        live.generation, live.lease_ends_us, live.deadline_us, live.expires_us, NULL, tasks.id, tasks.payload,
+        tasks.encoding, tasks.timeout_us, tasks.name, tasks.parents, tasks.retry, tasks.options, tasks.initiator,
+        tasks.max_attempts
+    FROM held
+    JOIN perdure_live AS live ON live.n = held.n AND live.attempt_id = held.attempt_id
+    JOIN perdure_tasks AS tasks ON tasks.n = held.n
+    WHERE held.place IS NOT NULL
+) AS lease
+LEFT JOIN perdure_jobs AS jobs ON jobs.j = lease.job
+LEFT JOIN perdure_checkpoints AS checkpoints ON checkpoints.n = lease.n AND checkpoints.generation = lease.generation
+ORDER BY (%(known)s::jsonb -> lease.attempt_id)::bigint

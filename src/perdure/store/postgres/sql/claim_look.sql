@@ -1,0 +1,24 @@
+-- What a worker may claim, with its row locked, so that its claims come one after the other; and what has to be done
+-- before one: whether tasks are due or overdue, which is the newest lane, and what is paused.
+SELECT
+    kinds::text, queues::text, organizations::text, capabilities::text, capacity, ordered, held_from,
+    EXISTS (
+        SELECT 1 FROM perdure_live AS live
+        WHERE state IN ('pending', 'retrying') AND waits = 0 AND due_us <= %(now)s::bigint
+    ),
+    EXISTS (
+        SELECT 1 FROM perdure_live AS live
+        WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying') AND expires_us <= %(now)s::bigint
+    ) OR EXISTS (
+        SELECT 1 FROM perdure_live AS live
+        WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying') AND deadline_us <= %(now)s::bigint
+    ),
+    (SELECT max(lane) FROM perdure_lanes AS lanes),
+    (
+        SELECT jsonb_agg(jsonb_build_array(organization, type, name) ORDER BY organization, type, name)::text
+        FROM perdure_definitions AS definitions
+        WHERE type IN ('queue', 'organization') AND document ->> 'paused' = 'true'
+    )
+FROM perdure_workers AS workers
+WHERE id = %(worker)s::text AND left_us IS NULL
+FOR NO KEY UPDATE OF workers

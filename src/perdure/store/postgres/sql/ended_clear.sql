@@ -1,0 +1,2 @@
+-- Forget what is staged.
+-- clears: ended

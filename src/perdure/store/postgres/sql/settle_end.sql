@@ -1,0 +1,137 @@
+-- End the tasks whose attempt is live, whose guard holds, and which this settlement, a receipt or a cancel ends. Groups of
+-- the batch are [what its settlements share, [[own], ...]]. Rows are removed in ascending order of task; each is its own lock.
+-- A receipt is the result, also while cancelling; else whatever was sent, a task that is being cancelled ends cancelled.
+WITH template AS MATERIALIZED (
+    SELECT
+        value -> 0 ->> 0 AS guard,
+        value -> 0 ->> 1 AS state,
+        (value -> 0 ->> 2)::boolean AS ended,
+        value -> 0 ->> 3 AS attempt_state,
+        value -> 0 ->> 4 AS reason,
+        value -> 0 ->> 5 AS charge,
+        value -> 0 ->> 8 AS encoding,
+        value -> 0 ->> 9 AS organization,
+        CASE value -> 0 ->> 8
+            WHEN 'json' THEN convert_to(value -> 0 ->> 10, 'UTF8') ELSE decode(value -> 0 ->> 10, 'hex')
+        END AS result,
+        value -> 0 ->> 11 AS error,
+        value -> 0 ->> 12 AS summary,
+        value -> 0 ->> 13 AS event,
+        value -> 1 AS own
+    FROM jsonb_array_elements(%(batch)s::jsonb)
+),
+item AS MATERIALIZED (
+    SELECT
+        tasks.n, tasks.timeout_us, template.guard, template.state, template.ended, template.attempt_state,
+        template.reason, template.charge, template.encoding, template.result, template.error, template.summary,
+        template.event, (own.value ->> 0)::bigint AS place, own.value ->> 2 AS attempt_id, own.value ->> 3 AS token,
+        own.value ->> 4 AS digest, (own.value ->> 5)::bigint AS ran_us, (own.value ->> 6)::bigint AS told_us
+    FROM template
+    CROSS JOIN LATERAL jsonb_array_elements(template.own) AS own (value)
+    CROSS JOIN LATERAL (
+        SELECT tasks.n, tasks.timeout_us
+        FROM perdure_tasks AS tasks
+        WHERE tasks.organization = template.organization AND tasks.id = own.value ->> 1
+        LIMIT 1
+    ) AS tasks
+    ORDER BY tasks.n
+),
+removed AS (
+    DELETE FROM perdure_live AS live
+    USING item
+    LEFT JOIN perdure_receipts AS receipts ON receipts.n = item.n AND receipts.attempt_id = item.attempt_id
+    WHERE live.n = item.n AND live.attempt_id = item.attempt_id
+    AND CASE item.guard
+        WHEN 'holder' THEN
+            live.token = item.token AND live.lease_ends_us > %(now)s::bigint
+            AND (SELECT workers.ordered FROM perdure_workers AS workers WHERE workers.id = live.worker) IS DISTINCT FROM 'revoke'
+        WHEN 'lease_over' THEN
+            live.lease_ends_us <= %(now)s::bigint AND (live.state = 'cancelling' OR (
+                SELECT value::bigint <= %(now)s::bigint OR value::bigint > %(now)s::bigint + %(suspension_max)s::bigint
+                FROM perdure_meta AS meta WHERE key = 'losses_suspended_until_us'
+            ))
+        WHEN 'deadline_over' THEN live.deadline_us <= %(now)s::bigint
+        WHEN 'timeout_over' THEN
+            live.state <> 'cancelling'
+            AND live.started_us + item.timeout_us + %(timeout_grace)s::bigint <= %(now)s::bigint
+        WHEN 'cancel_over' THEN live.state = 'cancelling' AND live.cancel_ends_us <= %(now)s::bigint
+        WHEN 'worker_revoked' THEN
+            (SELECT workers.ordered FROM perdure_workers AS workers WHERE workers.id = live.worker) = 'revoke'
+    END
+    AND (live.state = 'cancelling' OR (
+        live.state IN ('leased', 'running')
+        AND (item.ended OR receipts.n IS NOT NULL)
+        AND item.event NOT IN ('acknowledge', 'cancel_deadline')
+        AND (item.event <> 'expire' OR live.state = 'leased')
+    ))
+    RETURNING
+        live.*, item.place, item.guard, item.digest, item.ran_us, item.told_us, item.charge, item.encoding, item.result,
+        item.error AS said, item.summary, receipts.n IS NOT NULL AS proven, receipts.partly, receipts.result AS proof,
+        receipts.encoding AS proof_encoding, receipts.summary AS proof_summary, item.state AS asked_state,
+        item.attempt_state, item.reason, item.event
+),
+ending AS MATERIALIZED (
+    SELECT
+        removed.*,
+        CASE
+            WHEN proven THEN CASE WHEN partly THEN 'partially_succeeded' ELSE 'succeeded' END
+            WHEN state = 'cancelling' THEN 'cancelled'
+            ELSE asked_state
+        END AS end_state,
+        CASE
+            WHEN proven THEN CASE WHEN partly THEN 'items_failed' ELSE 'ok' END
+            WHEN state = 'cancelling' THEN cancel_reason
+            ELSE reason
+        END AS end_reason,
+        CASE WHEN guard = 'holder' THEN worker ELSE 'system' END AS actor,
+        CASE WHEN NOT proven AND (state <> 'cancelling' OR event = 'acknowledge') THEN said END AS end_error,
+        CASE WHEN proven OR state = 'cancelling' THEN 'nothing' ELSE charge END AS charged
+    FROM removed
+),
+attempts AS (
+    INSERT INTO perdure_attempts (
+        n, fence, id, generation, number, worker, build, state, reason, task_state, actor,
+        queued_us, leased_us, started_us, ended_us, error, digest
+    )
+    SELECT
+        n, fence, attempt_id, generation, failures + 1, worker,
+        (SELECT workers.build FROM perdure_workers AS workers WHERE workers.id = ending.worker),
+        CASE WHEN proven THEN 'succeeded' WHEN state = 'cancelling' THEN 'cancelled' ELSE attempt_state END,
+        end_reason, end_state, actor, queued_us, leased_us,
+        coalesce(started_us, CASE WHEN ran_us IS NOT NULL THEN
+            least(%(now)s::bigint, greatest(leased_us, %(now)s::bigint - ran_us))
+        END),
+        %(now)s::bigint,
+        end_error, digest
+    FROM ending
+),
+ends AS (
+    INSERT INTO perdure_ends (
+        n, organization, lane, job, state, reason, actor, finished_us, generation, failures, losses, fence, attempt_id,
+        due_us, expires_us, deadline_us, result, result_encoding, error, summary,
+        cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note, cancel_delivered_us
+    )
+    SELECT
+        n, organization, lane, job, end_state, end_reason, actor, %(now)s::bigint, generation,
+        failures + (charged IN ('attempt', 'loss_and_attempt'))::integer,
+        losses + (charged IN ('loss', 'loss_and_attempt'))::integer,
+        fence, attempt_id, due_us, expires_us, deadline_us,
+        CASE WHEN proven THEN proof WHEN state <> 'cancelling' THEN result END,
+        CASE WHEN proven THEN proof_encoding WHEN state <> 'cancelling' THEN encoding END,
+        CASE WHEN end_state NOT IN ('succeeded', 'partially_succeeded') THEN coalesce(end_error, last_error) END,
+        CASE WHEN proven THEN proof_summary WHEN state <> 'cancelling' THEN summary END,
+        cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note,
+        coalesce(cancel_delivered_us, CASE WHEN state = 'cancelling' AND told_us IS NOT NULL THEN
+            least(%(now)s::bigint, greatest(cancel_us, %(now)s::bigint - told_us))
+        END)
+    FROM ending
+),
+counted AS (
+    INSERT INTO perdure_count_changes (lane, state, change)
+    SELECT lane, state, -count(*) FROM ending GROUP BY lane, state
+    UNION ALL
+    SELECT lane, end_state, count(*) FROM ending GROUP BY lane, end_state
+    UNION ALL
+    SELECT lane, 'attempts', count(*) FROM ending GROUP BY lane
+)
+SELECT place, end_state, n, job, proven FROM ending
