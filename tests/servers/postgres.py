@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ BINARIES = "PERDURE_TEST_PG_BIN"
 READY_SECONDS = 60
 STOP_SECONDS = 30
 
-_READY = "database system is ready to accept connections"
+_READY = re.compile("database system is ready to accept (read-only )?connections")
 _PR_SET_PDEATHSIG = 1
 
 SETTINGS = {
@@ -81,23 +82,29 @@ class PostgresServer:
         if _is_root():
             shutil.chown(self.folder, "nobody")
             self._programs = _reachable(self._programs, self.folder)
-        try:
-            subprocess.run(
-                [
-                    self._programs / "initdb",
-                    *("-D", self.data, "-U", SUPERUSER, "--auth=trust", "--no-sync", "--no-instructions"),
-                    *("--encoding=UTF8", "--locale=C"),
-                ],
-                check=True,
-                capture_output=True,
-                text=True,
-                cwd=self.folder,
-                **_as_nobody(),
-            )
-        except subprocess.CalledProcessError as error:
-            raise NoServer(f"initdb failed: {error.stderr.strip()}") from error
+        self._fill()
+
+    def _fill(self) -> None:
+        """Make the data directory."""
+        self.run(
+            "initdb",
+            *("-D", self.data, "-U", SUPERUSER, "--auth=trust", "--no-sync", "--no-instructions"),
+            *("--encoding=UTF8", "--locale=C"),
+        )
         rules = self.data / "pg_hba.conf"
-        rules.write_text("host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n")
+        rules.write_text(
+            "host all guarded 127.0.0.1/32 scram-sha-256\n"
+            "host all all 127.0.0.1/32 trust\n"
+            "host replication all 127.0.0.1/32 trust\n"
+        )
+
+    def run(self, program: str, *arguments: str | Path) -> None:
+        """Run one of the server's programs to its end. Raises `NoServer`."""
+        command = [self._programs / program, *arguments]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, cwd=self.folder, **_as_nobody())
+        except subprocess.CalledProcessError as error:
+            raise NoServer(f"{program} failed: {error.stderr.strip()}") from error
 
     def start(self) -> None:
         """Start, and return once it takes connections."""
@@ -126,7 +133,7 @@ class PostgresServer:
         with process.stderr as lines:
             for line in lines:
                 self.lines.append(line.rstrip())
-                if _READY in line:
+                if _READY.search(line):
                     ready.set()
         ready.set()
 
