@@ -1,4 +1,4 @@
-"""Copies of a PostgreSQL server: a standby that follows it, and a past of it, restored from a backup and its archive."""
+"""Copies of a PostgreSQL server: a standby that follows it, a past of it restored from a backup and its archive."""
 
 from pathlib import Path
 
