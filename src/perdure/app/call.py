@@ -27,15 +27,17 @@ def call_of(
     """
     if not isinstance(target, Task | Call | str):
         raise not_a_task(target)
-    _refuse_nodes({**{str(place): value for place, value in enumerate(args)}, **fields, "payload": payload})
-    said = {name: fields[name] for name in fields if name in OPTION_NAMES and fields[name] is not None}
-    fields = {name: fields[name] for name in fields if name not in OPTION_NAMES}
+    _refuse_nodes(args, fields, payload)
+    said: dict[str, Any] = {}
+    if not OPTION_NAMES.isdisjoint(fields):
+        said = {name: fields[name] for name in fields if name in OPTION_NAMES and fields[name] is not None}
+        fields = {name: fields[name] for name in fields if name not in OPTION_NAMES}
     if isinstance(target, Call):
         _refuse_arguments(target, args, fields, payload)
         return target.with_options(**said)
     task = known.get(target) if isinstance(target, str) else target
     kind = target if isinstance(target, str) else target.kind
-    if task is not None:
+    if task is not None and (said or keywords or payload is not None):
         _refuse_ambiguous(task, {*said, *keywords, *(["payload"] if payload is not None else [])})
     if payload is not None:
         if args or fields:
@@ -65,7 +67,13 @@ def not_a_task(target: object) -> Misuse:
     )
 
 
-def _refuse_nodes(given: Mapping[str, Any]) -> None:
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+def _refuse_nodes(args: Sequence[Any], fields: Mapping[str, Any], payload: Any) -> None:
+    if all(type(value) in _PLAIN for value in (*args, *fields.values(), payload)):
+        return
+    given = {**{str(place): value for place, value in enumerate(args)}, **fields, "payload": payload}
     for name, value in given.items():
         inner = value if isinstance(value, list | tuple) else value.values() if isinstance(value, dict) else (value,)
         for each in inner:

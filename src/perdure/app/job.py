@@ -136,8 +136,7 @@ class JobBuilder:
         """
         self._done = True
         system = await self._access.system()
-        tasks = [node.task for node in self.nodes.values() if node.task is not None]
-        await declare_unknown(system, tasks, self._access.principal)
+        await declare_unknown(system, [node.task for node in self.nodes.values()], self._access.principal)
         submitted = await system.engine.submit_job(self.request(idempotency_key), self._access.principal)
         handlers = {name: node.task.handler if node.task is not None else None for name, node in self.nodes.items()}
         return JobHandle(self._access, submitted.id, submitted.task_ids, handlers, replayed=submitted.replayed)

@@ -8,9 +8,10 @@ from perdure.engine.requests import Principal
 from perdure.wiring import System
 
 
-async def declare_unknown(system: System, tasks: Iterable[Task[..., Any]], by: Principal) -> None:
+async def declare_unknown(system: System, tasks: Iterable[Task[..., Any] | None], by: Principal) -> None:
     """Declare the kinds that the store does not know. What it knows comes from workers, and is left as it is."""
-    missing = {task.kind: task for task in tasks if task.kind not in system.known_kinds}
+    known = system.known_kinds
+    missing = {task.kind: task for task in tasks if task is not None and task.kind not in known}
     if not missing:
         return
     stored = {each.name for each in await system.engine.kinds(by)}

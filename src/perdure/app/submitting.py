@@ -28,8 +28,7 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
         requests = [_request(call, inherit=True) for call in calls]
         answers = await system.engine.submit_within_async(connection, requests, access.principal)
         return _handles(access, calls, answers)
-    tasks = [call.task for call in calls if isinstance(call, Call) and call.task is not None]
-    await declare_unknown(system, tasks, access.principal)
+    await declare_unknown(system, [call.task for call in calls if isinstance(call, Call)], access.principal)
     answers = await system.engine.submit([_request(call) for call in calls], access.principal)
     return _handles(access, calls, answers)
 

@@ -35,7 +35,7 @@ class Place(NamedTuple):
     bindings: dict[str, str | list[str]]
 
 
-class _Template(NamedTuple):
+class Template(NamedTuple):
     """The fields of a task that asks for nothing special, as they lie before and after its payload."""
 
     kind: Kind
@@ -55,9 +55,12 @@ class TaskBuilder:
         ids: Ids,
         clock: Clock,
         payload_max_bytes: int,
+        templates: dict[str, Template] | None = None,
         count: int = 0,
     ) -> None:
-        """`count`: how many tasks will be built, if that is known."""
+        """`templates`: those made before for the same `by` and `known`. `count`: how many tasks will be built, if that
+        is known.
+        """
         self._by = by
         self._initiator = by.initiator or by.name
         self._known = known
@@ -66,7 +69,7 @@ class TaskBuilder:
         self._new_id: Callable[[], str] = iter(ids.some(count)).__next__ if count else ids.new
         self._clock = clock
         self._payload_max_bytes = payload_max_bytes
-        self._templates: dict[str, _Template] = {}
+        self._templates: dict[str, Template] = {} if templates is None else templates
         self.bytes_left = limits.SUBMIT_MAX_BYTES
 
     def build(self, request: TaskRequest) -> Task:
@@ -87,11 +90,11 @@ class TaskBuilder:
             return Task._make((self._new_id(), *template.head, payload, *tail[:14], *job, *tail[19:]))
         return self._special(request, template, payload, place)
 
-    def _template_of(self, kind: object) -> _Template:
+    def _template_of(self, kind: object) -> Template:
         template = self._templates.get(kind) if type(kind) is str else None
         return template or self._new_template(kind)
 
-    def _new_template(self, said: object) -> _Template:
+    def _new_template(self, said: object) -> Template:
         name = self._names.kind(said)
         kind = self._known.get(name) or self._kinds.unknown(name)
         defaults = kind.defaults
@@ -119,12 +122,12 @@ class TaskBuilder:
             _retry_text(defaults.retry),
             _options_text({"redact": True} if defaults.redact else {}),
         )
-        template = self._templates[name] = _Template(kind, head, tail)
+        template = self._templates[name] = Template(kind, head, tail)
         return template
 
     def _payload(self, request: TaskRequest, kind: Kind, bound: Collection[str] = ()) -> str:
         data = encoding.encode(request.payload, "payload", self._payload_max_bytes)
-        if kind.schema is not None:
+        if kind.schema is not None and not kind.is_known_to_take(request.payload):
             kind.check_payload(data, bound)
         self.bytes_left -= len(data)
         if self.bytes_left < 0:
@@ -136,7 +139,7 @@ class TaskBuilder:
         except UnicodeDecodeError as error:
             raise Invalid(f"payload is not UTF-8: {error}", field="payload") from None
 
-    def _special(self, request: TaskRequest, template: _Template, payload: str, place: Place | None) -> Task:
+    def _special(self, request: TaskRequest, template: Template, payload: str, place: Place | None) -> Task:
         defaults = template.kind.defaults
         retry = _merged_retry(request, defaults.retry)
         key = None if request.idempotency_key is None else check_key(request.idempotency_key)

@@ -14,6 +14,13 @@ _PLAIN_DEPTH = limits.JSON_MAX_DEPTH
 JSON = "json"
 
 
+class Checked(msgspec.Struct, frozen=True, gc=False):
+    """JSON that `encode` has made already, within this process. `schema`: what it is known to fit."""
+
+    data: bytes
+    schema: Mapping[str, Any] | None = None
+
+
 def _encode_foreign(value: Any) -> Any:
     """Pydantic models and the like are encoded as what they dump; everything else is no JSON."""
     dump = getattr(type(value), "model_dump", None)
@@ -33,6 +40,10 @@ def encode(value: Any, field: str, limit_bytes: int) -> bytes:
     Raises `Invalid` with the path in `field` for what is no JSON: NaN, infinities, lone surrogates, unknown types,
     more than 64 levels, integers of more than 4,300 digits; `TooLarge` over `limit_bytes`.
     """
+    if type(value) is Checked:
+        if len(value.data) > limit_bytes:
+            raise too_large(field, limit_bytes, len(value.data))
+        return value.data
     if type(value) is msgspec.Raw:
         return _checked_text(bytes(value), field, limit_bytes)
     try:

@@ -66,7 +66,7 @@ class Defaults(NamedTuple):
 class Kind:
     """One kind as it is known here."""
 
-    __slots__ = ("_validator", "defaults", "name", "schema", "version")
+    __slots__ = ("_same", "_validator", "defaults", "name", "schema", "version")
 
     def __init__(self, name: str, version: int, defaults: Defaults, schema: dict[str, Any] | None) -> None:
         self.name = name
@@ -74,6 +74,15 @@ class Kind:
         self.defaults = defaults
         self.schema = schema
         self._validator: Any = None
+        self._same: Mapping[str, Any] | None = None
+
+    def is_known_to_take(self, payload: Any) -> bool:
+        """Whether a payload was made for this very schema, here, so that it need not be checked again."""
+        if type(payload) is not encoding.Checked or payload.schema is None:
+            return False
+        if payload.schema is not self._same and payload.schema == self.schema:
+            self._same = payload.schema
+        return payload.schema is self._same
 
     def check_payload(self, data: bytes, bound: Collection[str] = ()) -> None:
         """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`.
@@ -198,7 +207,7 @@ class Kinds:
         Raises `Invalid` with the field, and then stores none.
         """
         for each in definitions:
-            self._check(each)
+            self.check(each)
         if not definitions:
             return
         known = await self._read(by.organization)
@@ -209,7 +218,12 @@ class Kinds:
                 await self._put(each, by)
         await self._read(by.organization)
 
-    def _check(self, definition: KindDefinition) -> None:
+    async def refresh(self, organization: str) -> None:
+        """Read the kinds of an organization again."""
+        await self._read(organization)
+
+    def check(self, definition: KindDefinition) -> None:
+        """Raise `Invalid` with the field, or `TooLarge`, for what cannot be stored."""
         self._names.kind(definition.kind)
         resolve(definition, self._settings, self._names)
         if definition.schema is None:

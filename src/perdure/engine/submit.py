@@ -1,12 +1,13 @@
-"""Submit tasks: check each, fill in what was not said, store them in one write."""
+"""Submit tasks: check each, fill in what was not said, store them in few writes."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perdure.ambient import Clock, Ids
 from perdure.domain import limits
 from perdure.domain.task import Task
-from perdure.engine.build_task import TaskBuilder
+from perdure.engine.build_task import TaskBuilder, Template
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.kinds import Kind, Kinds, Names
 from perdure.engine.requests import Principal, TaskRequest
@@ -15,6 +16,11 @@ from perdure.store.caller import CallerTransactions
 from perdure.store.ledger import Ledger, Submitted
 
 Answer = Submitted | PerdureError
+
+STRETCH = 250
+"""How many tasks are built at a time."""
+TEMPLATES_MAX = 1_000
+"""Kinds are names that callers make up: no more of them are remembered."""
 
 
 class Submit:
@@ -29,21 +35,45 @@ class Submit:
         self._ids = ids
         self._clock = clock
         self._settings = settings
+        self._templates: dict[str, Template] = {}
+        """What the last caller's tasks have in common, for as long as the kinds are not read anew."""
+        self._templates_by: Principal | None = None
+        self._templates_known: Mapping[str, Kind] | None = None
 
     def builder(self, by: Principal, known: Mapping[str, Kind], count: int = 0) -> TaskBuilder:
         """Builds the tasks of one call, `count` of them if that is known."""
-        return TaskBuilder(
-            by, known, self._kinds, self._names, self._ids, self._clock, self._settings.payload_max_bytes, count
-        )
+        templates = self._templates
+        if by != self._templates_by or known is not self._templates_known or len(templates) > TEMPLATES_MAX:
+            templates = self._templates = {}
+            self._templates_by, self._templates_known = by, known
+        limit = self._settings.payload_max_bytes
+        return TaskBuilder(by, known, self._kinds, self._names, self._ids, self._clock, limit, templates, count)
 
     async def __call__(self, requests: Sequence[TaskRequest], by: Principal) -> list[Answer]:
         """One answer per request, in order. A refused request does not touch the others."""
         if not requests:
             return []
+        _check_count(requests)
         known = await self._kinds.of(by.organization)
-        answers, tasks = self._build(requests, by, known)
-        stored = await self._ledger.submit(tasks) if tasks else []
-        return _filled(answers, stored)
+        if len(requests) <= STRETCH:
+            answers, tasks = self._build(requests, by, known)
+            return _filled(answers, await self._ledger.submit(tasks) if tasks else [])
+        return await self._in_stretches(requests, by, known)
+
+    async def _in_stretches(
+        self, requests: Sequence[TaskRequest], by: Principal, known: Mapping[str, Kind]
+    ) -> list[Answer]:
+        """Let the store write one stretch while the next is built, and others use the event loop in between."""
+        builder = self.builder(by, known, len(requests))
+        answers: list[list[Answer | None]] = []
+        async with asyncio.TaskGroup() as writing:
+            stored: list[asyncio.Task[list[Answer]]] = []
+            for start in range(0, len(requests), STRETCH):
+                told, tasks = _build(builder, requests[start : start + STRETCH])
+                answers.append(told)
+                stored.append(writing.create_task(self._ledger.submit(tasks)))
+                await asyncio.sleep(0)
+        return [answer for told, each in zip(answers, stored, strict=True) for answer in _filled(told, each.result())]
 
     def within(
         self, caller: CallerTransactions | None, connection: Any, requests: Sequence[TaskRequest], by: Principal
@@ -51,6 +81,7 @@ class Submit:
         """Submit inside the caller's own transaction, on the caller's thread. Kinds are as they were last read."""
         if caller is None:
             raise _not_within()
+        _check_count(requests)
         answers, tasks = self._build(requests, by, self._kinds.at_hand(by.organization))
         stored = caller.submit(connection, tasks) if tasks else []
         return _filled(answers, stored)
@@ -61,6 +92,7 @@ class Submit:
         """As `within`, through any connection, without holding the event loop up."""
         if caller is None:
             raise _not_within()
+        _check_count(requests)
         answers, tasks = self._build(requests, by, self._kinds.at_hand(by.organization))
         stored = await caller.lend(connection, lambda lent: caller.submit(lent, tasks)) if tasks else []
         return _filled(answers, stored)
@@ -68,26 +100,33 @@ class Submit:
     def _build(
         self, requests: Sequence[TaskRequest], by: Principal, known: Mapping[str, Kind]
     ) -> tuple[list[Answer | None], list[Task]]:
-        if len(requests) > limits.SUBMIT_MAX_TASKS:
-            raise Invalid(
-                f"one submit takes {limits.SUBMIT_MAX_TASKS:,} tasks at most, not {len(requests):,}: split it",
-                field="tasks",
-            )
-        builder = self.builder(by, known, len(requests))
-        answers: list[Answer | None] = []
-        tasks: list[Task] = []
-        for request in requests:
-            try:
-                tasks.append(builder.build(request))
-            except Refused as refusal:
-                answers.append(refusal)
-            else:
-                answers.append(None)
-        return answers, tasks
+        return _build(self.builder(by, known, len(requests)), requests)
 
 
 def _not_within() -> Misuse:
     return Misuse("this store cannot submit inside a transaction of yours: submit after it has committed")
+
+
+def _check_count(requests: Sequence[TaskRequest]) -> None:
+    if len(requests) > limits.SUBMIT_MAX_TASKS:
+        raise Invalid(
+            f"one submit takes {limits.SUBMIT_MAX_TASKS:,} tasks at most, not {len(requests):,}: split it",
+            field="tasks",
+        )
+
+
+def _build(builder: TaskBuilder, requests: Sequence[TaskRequest]) -> tuple[list[Answer | None], list[Task]]:
+    """The refusals in their places, and the tasks of the others."""
+    answers: list[Answer | None] = []
+    tasks: list[Task] = []
+    for request in requests:
+        try:
+            tasks.append(builder.build(request))
+        except Refused as refusal:
+            answers.append(refusal)
+        else:
+            answers.append(None)
+    return answers, tasks
 
 
 def _filled(answers: list[Answer | None], stored: Sequence[Answer]) -> list[Answer]:

@@ -9,6 +9,7 @@ import msgspec
 
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, Body, OnLoss
+from perdure.engine import encoding
 from perdure.engine.requests import KindDefinition
 from perdure.errors import Misuse
 from perdure.worker.context import Context, SyncContext
@@ -103,7 +104,7 @@ class Handler:
         """The JSON Schema of the payload; `None` when its types cannot be described."""
         return self._codec.schema
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> msgspec.Raw:
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> encoding.Checked:
         """The payload of a call, as JSON. Raises `Invalid` with the field at fault. See `PayloadCodec.bind`."""
         return self._codec.bind(args, kwargs, bound)
 

@@ -91,7 +91,7 @@ class PayloadCodec:
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise bad_payload(error) from None
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> msgspec.Raw:
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> encoding.Checked:
         """The payload of a call `handler(*args, **kwargs)`, checked as the worker will check it.
 
         `bound` names parameters that a parent's result will fill. Raises `Invalid` with the field at fault,
@@ -103,9 +103,10 @@ class PayloadCodec:
         except Invalid as error:
             place = str(error.fields.get("field", "payload")).removeprefix("payload.")
             raise Invalid(f"the call of {self._kind!r} cannot be sent: {error.message}", field=place) from error
-        if not bound:
-            self.check(data)
-        return msgspec.Raw(data)
+        if bound:
+            return encoding.Checked(data)
+        self.check(data)
+        return encoding.Checked(data, self.schema)
 
     def check(self, data: bytes) -> None:
         """Raise `Invalid` unless the handler's types take this JSON."""

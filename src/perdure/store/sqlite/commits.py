@@ -35,7 +35,7 @@ SYNCHRONOUS = {
     "NORMAL": STATEMENTS["synchronous_normal"],
     "FULL": STATEMENTS["synchronous_full"],
 }
-QUICK_US = 1_500.0
+QUICK_US = 3_000.0
 SMOOTHING = 0.1
 SLOW_FOR_US = 1_000_000
 """While commits on a caller's thread take longer than `QUICK_US`, smoothed, one in so long is tried only."""
@@ -141,8 +141,12 @@ class Commits:
             self._flushing.release()
 
     def _judge(self, begun_us: int, ended_us: int) -> None:
-        self._smoothed_us += (ended_us - begun_us - self._smoothed_us) * SMOOTHING
-        if self._smoothed_us >= QUICK_US:
+        # One commit that took long says little; several in a row do, and then one that did not says that it is over.
+        taken_us = min(ended_us - begun_us, 3 * QUICK_US)
+        if self._smoothed_us < QUICK_US:
+            taken_us = self._smoothed_us + (taken_us - self._smoothed_us) * SMOOTHING
+        self._smoothed_us = taken_us
+        if taken_us >= QUICK_US:
             self._quick_again_us = ended_us + SLOW_FOR_US
 
     def _transact_at_once(self, connection: apsw.Connection, call: Call) -> bool:

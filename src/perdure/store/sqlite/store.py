@@ -23,7 +23,7 @@ from perdure.store.sqlite.readers import InlineReaders, Readers
 from perdure.store.sqlite.schema import SqliteSchema, check_current, known_steps, take_steps
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.wakeups import ForeignChanges
-from perdure.store.sqlite.wal import WriteAheadLog
+from perdure.store.sqlite.wal import WriteAheadLog, long_log
 from perdure.store.sqlite.writer import InlineWriter, Writer
 
 LOCK_TIMEOUT = 10.0

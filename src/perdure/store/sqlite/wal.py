@@ -3,18 +3,29 @@
 Automatic checkpoints are off. The writer checkpoints under the file lock after it has answered: passively (waits for
 nobody) each time another 4 MB have been logged, and from 64 MB on it also cuts the file, once no reader is in its way.
 A reader that stays keeps everything logged after it began: SQLite cannot let go of that, so the log grows by what is
-written meanwhile, and shrinks at the next write after the reader has gone.
+written meanwhile, and shrinks at the next write after the reader has gone. Our own readers stay no longer than
+`readers.QUESTION_MAX_US`, so a long log is the work of other programs, and whoever runs the store is told of it.
+After a write that found the disk full it checkpoints too: what has been moved leaves its place to be used again.
 """
 
+import logging
+import os
 from collections.abc import Callable
 
 import apsw
 
+from perdure.domain.limits import SECOND_US
+
 PAGE_BYTES = 4096
-PASSIVE_EVERY_PAGES = 16 * 1024 * 1024 // PAGE_BYTES
+PASSIVE_EVERY_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 CUT_FROM_PAGES = 64 * 1024 * 1024 // PAGE_BYTES
 CUT_RETRY_US = 1_000_000
 """A cut that a reader prevented is tried again no sooner than this."""
+LONG_BYTES = 256 * 1024 * 1024
+"""A log of this length is told of."""
+TELL_EVERY_US = 60 * SECOND_US
+
+_log = logging.getLogger("perdure.store")
 
 
 class WriteAheadLog:
