@@ -10,6 +10,7 @@
     │   │   ├── IdempotencyConflict    same key, another request
     │   │   ├── Redacted               a redrive needs a new payload
     │   │   └── LeaseLost              this attempt may not write any more
+    │   ├── PreconditionFailed 412  a document says something else than was expected; `etag` is its tag
     │   ├── AlreadyEnded     410    the task has ended; `state` says how
     │   └── Overloaded       429    a queue or organization is at its depth; `retry_after` in seconds
     ├── Unavailable                 the store is at fault; the same request may work later
@@ -122,6 +123,13 @@ class LeaseLost(Conflict):
     """This attempt does not hold the task any more. Stop; whatever it wrote was refused."""
 
     code = "lease_lost"
+
+
+class PreconditionFailed(Refused):
+    """A document is not what the request expects; `etag` names what it says now."""
+
+    code = "precondition_failed"
+    status = 412
 
 
 class AlreadyEnded(Refused):

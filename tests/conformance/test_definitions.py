@@ -58,3 +58,14 @@ async def test_a_deleted_document_is_gone(world: World) -> None:
     assert await world.definitions.delete(ORGANIZATION, "queue", "q", "bob")
     assert not await world.definitions.delete(ORGANIZATION, "queue", "q", "bob")
     assert await world.definitions.get(ORGANIZATION, "queue", "q") is None
+
+
+async def test_a_delete_of_another_version_than_expected_is_a_conflict(world: World) -> None:
+    definitions = world.definitions
+    assert not await definitions.delete(ORGANIZATION, "queue", "q", "bob", expected=3)
+    await definitions.put(ORGANIZATION, "queue", "q", "{}", "bob")
+    await definitions.put(ORGANIZATION, "queue", "q", '{"depth":1}', "bob")
+    with world.unchanged(), pytest.raises(Conflict):
+        await definitions.delete(ORGANIZATION, "queue", "q", "bob", expected=1)
+    assert await definitions.delete(ORGANIZATION, "queue", "q", "bob", expected=2)
+    assert await definitions.get(ORGANIZATION, "queue", "q") is None

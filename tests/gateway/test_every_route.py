@@ -29,6 +29,9 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
     if "{worker_id}" in path or "worker" in path or name == "list_controls":
         path = path.replace("{worker_id}", await registered(asker))
     path = path.replace("{queue}", "default").replace("{code}", "invalid")
+    path = path.replace("{organization}", "default").replace("{kind}", "email.send")
+    if route.conditional and route.method != "PUT":
+        assert (await asker.ask("PUT", path, {})).status == 201
     if name in BODIES:
         body = BODIES[name]
     elif name in ("settle_one", "settle_work", "hand_back", "renew_leases", "report_work", "read_inputs"):
@@ -43,6 +46,9 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
 
 
 BODIES: dict[str, Any] = {
+    "put_queue_definition": {"paused": True},
+    "put_organization_definition": {"depth": 10},
+    "put_kind_definition": {"timeout": 10, "retry": {"max_attempts": 2}},
     "submit_tasks": {"kind": "email.send", "payload": {"to": "a@b.c"}, "labels": {"customer": "42"}, "delay": 5},
     "submit_job": {"name": "j", "tasks": [{"name": "a", "kind": "k"}]},
     "configure_queue": {"dead_letters": False, "depth": 10},

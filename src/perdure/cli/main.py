@@ -10,7 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
-from perdure.cli import database, dead_letter, dev, doctor, job, queue, serve, submit, task, worker, worker_orders
+from perdure.cli import (
+    database,
+    dead_letter,
+    dev,
+    doctor,
+    job,
+    organization,
+    queue,
+    serve,
+    submit,
+    task,
+    worker,
+    worker_orders,
+)
 from perdure.cli.problems import FAILED, INTERRUPTED, USAGE, tell, tell_usage, warn
 from perdure.errors import PerdureError
 
@@ -35,6 +48,7 @@ app.add_typer(worker.app, name="worker")
 app.add_typer(task.app, name="task")
 app.add_typer(job.app, name="job")
 app.add_typer(queue.app, name="queue")
+app.add_typer(organization.app, name="organization")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(database.app, name="db")
 

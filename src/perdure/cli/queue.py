@@ -1,4 +1,4 @@
-"""`perdure queue ...`: see what is in queues, pause, resume and empty them."""
+"""`perdure queue ...`: see what is in queues, choose their policy, pause, resume and empty them."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from perdure.cli.options import JsonOption, QueueName, StoreOption, YesOption
+from perdure.cli.policies import Changes, EtagOption, set_policy, show_policy
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
     from perdure.store.views import QueueView
 
-app = typer.Typer(help="Queues: list, pause, resume, purge.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Queues: list, show, set, pause, resume, purge.", no_args_is_help=True, rich_markup_mode=None)
 
 SHOWN_STATES = ("pending", "queued", "leased", "running", "retrying", "cancelling")
 
@@ -43,6 +44,20 @@ def list_queues(store: StoreOption = None, json: JsonOption = False) -> None:
         ],
         "no queues",
     )
+
+
+@app.command("show")
+def show(queue: QueueName, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show the policy of a queue."""
+    show_policy("queue", queue, store, json)
+
+
+@app.command("set")
+def set_(
+    queue: QueueName, changes: Changes, etag: EtagOption = None, store: StoreOption = None, json: JsonOption = False
+) -> None:
+    """Change the policy of a queue: paused=true, dead_letters=false, depth=1000, depth=none."""
+    set_policy("queue", queue, changes, etag, store, json)
 
 
 @app.command("pause")

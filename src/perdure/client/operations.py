@@ -9,6 +9,7 @@ import msgspec
 
 from perdure import wire
 from perdure.ambient import Ids
+from perdure.client.definitions import RemoteDefinitions
 from perdure.client.gathering import Gathering
 from perdure.client.hints import RemoteHints
 from perdure.client.kinds import kind_of
@@ -24,12 +25,14 @@ from perdure.domain.outcome import Outcome
 from perdure.domain.states import JOB_ENDED, Reason, TaskState
 from perdure.engine import encoding
 from perdure.engine.cancel import parse_ids
+from perdure.engine.definitions import Document
 from perdure.engine.duties import Duty
 from perdure.engine.kinds import Kind
 from perdure.engine.names import check_prose
 from perdure.engine.quantities import check_choice
 from perdure.engine.requests import JobRequest, KindDefinition, Principal, TaskRequest
 from perdure.errors import AlreadyEnded, Invalid, Misuse, PerdureError, Refused
+from perdure.store.definitions import DefinitionType
 from perdure.store.ledger import (
     CancelAnswer,
     Cancelled,
@@ -65,6 +68,7 @@ class RemoteOperations:
         self._ids = ids
         self._watch = Watch(transport)
         self._worker = WorkerCalls(transport, ids)
+        self._definitions = RemoteDefinitions(transport)
         self._gathering = Gathering(self._submit)
         self.views: Views = RemoteViews(transport, self._watch)
 
@@ -258,6 +262,22 @@ class RemoteOperations:
         path = f"/v1/queues/{quoted(queue)}/purge"
         answer: wire.Purged = await self._post(path, None, wire.Purged, Repeat.UNSENT)
         return answer.purged
+
+    async def definition(self, type: DefinitionType, name: str, by: Principal) -> Document | None:
+        """The document of a queue, a kind or the organization, or `None`."""
+        return await self._definitions.get(type, name)
+
+    async def put_definition(
+        self, type: DefinitionType, name: str, value: Mapping[str, Any], by: Principal, expected: str | None = None
+    ) -> Document:
+        """Store a document, over the expected one only. Raises `PreconditionFailed`, and `Invalid` with the field."""
+        return await self._definitions.put(type, name, value, expected)
+
+    async def delete_definition(
+        self, type: DefinitionType, name: str, by: Principal, expected: str | None = None
+    ) -> bool:
+        """Remove a document; false when there was none. Raises `PreconditionFailed`."""
+        return await self._definitions.delete(type, name, expected)
 
     async def order_worker(self, worker_id: str, order: WorkerOrder, by: Principal) -> None:
         """Order a worker to work, pause, drain or stop. Raises `NotFound`."""

@@ -67,6 +67,8 @@ class Request(NamedTuple):
     """How long the gateway was asked to wait before it answers."""
     lane: Lane = Lane.CALLS
     repeat: Repeat = Repeat.ALWAYS
+    headers: bytes = b""
+    """Lines beside the usual ones, each with its end."""
 
 
 class Transport:
@@ -97,11 +99,15 @@ class Transport:
         Raises the error that the gateway told, `StoreUnreachable` when there is none, `InvariantBroken` for an answer
         that cannot be read.
         """
-        body = await self._exchange_patiently(request)
+        return (await self.ask_whole(request, answer))[0]
+
+    async def ask_whole(self, request: Request, answer: Any) -> tuple[Any, Answer]:
+        """The same, with the answer as it came."""
+        whole = await self._exchange_patiently(request)
         if answer is None:
-            return None
+            return None, whole
         try:
-            return msgspec.json.decode(body, type=answer)
+            return msgspec.json.decode(whole.body, type=answer), whole
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise unreadable(self.url, error) from None
 
@@ -112,7 +118,7 @@ class Transport:
         if mine is not None:
             await mine.close()
 
-    async def _exchange_patiently(self, request: Request) -> bytes:
+    async def _exchange_patiently(self, request: Request) -> Answer:
         loop = asyncio.get_running_loop()
         began = loop.time()
         rest = REST_FIRST_SECONDS
@@ -130,7 +136,7 @@ class Transport:
             await asyncio.sleep(pause)
             rest = min(rest * 2, REST_MAX_SECONDS)
 
-    async def _exchange(self, request: Request) -> bytes:
+    async def _exchange(self, request: Request) -> Answer:
         pool = (await self._here()).pools[request.lane]
         data = self._encoded(request)
         extra = request.wait + len(data) / SLOWEST_BYTES_PER_SECOND
@@ -143,7 +149,7 @@ class Transport:
             ) from None
         self._met = True
         if answer.status < 300:
-            return answer.body
+            return answer
         raise self._told(answer)
 
     def _away(self, failure: Unreachable) -> StoreUnreachable:
@@ -153,7 +159,7 @@ class Transport:
         target = self._path + request.path
         if request.query:
             target += "?" + urlencode(request.query, doseq=True)
-        head = f"{request.method} {target}".encode("ascii") + self._headers
+        head = f"{request.method} {target}".encode("ascii") + self._headers + request.headers
         if request.body is None:
             return head + (b"\r\n" if request.method == "GET" else b"content-length: 0\r\n\r\n")
         return b"%scontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (

@@ -10,6 +10,7 @@ from perdure.domain.outcome import Outcome
 from perdure.engine.cancel import Cancel
 from perdure.engine.cascade import Cascade
 from perdure.engine.claim import Claim
+from perdure.engine.definitions import Document, Documents
 from perdure.engine.duties import Duty, DutyRunner
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.expire import Expire
@@ -32,6 +33,7 @@ from perdure.engine.unroutable import FailUnroutable
 from perdure.engine.wait import WaitEnded
 from perdure.engine.workers import Workers
 from perdure.errors import PerdureError
+from perdure.store.definitions import DefinitionType
 from perdure.store.ledger import (
     Cancelled,
     Control,
@@ -108,6 +110,13 @@ class Operations(Protocol):
         unlimited: bool = False,
     ) -> None: ...
     async def purge_queue(self, queue: str, by: Principal) -> int: ...
+    async def definition(self, type: DefinitionType, name: str, by: Principal) -> Document | None: ...
+    async def put_definition(
+        self, type: DefinitionType, name: str, value: Mapping[str, Any], by: Principal, expected: str | None = None
+    ) -> Document: ...
+    async def delete_definition(
+        self, type: DefinitionType, name: str, by: Principal, expected: str | None = None
+    ) -> bool: ...
     async def order_worker(self, worker_id: str, order: WorkerOrder, by: Principal) -> None: ...
 
     # waiting
@@ -152,6 +161,7 @@ class Engine:
         self._cancel = Cancel(ledger, store.wakeups, settings.cancel_grace_us)
         self._dead_letters = DeadLetters(ledger, settings.payload_max_bytes)
         self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
+        self._documents = Documents(store.definitions, self._kinds, names, store.wakeups)
         self._workers = Workers(ledger, store.wakeups, names, self._claim)
         self._wait = WaitEnded(store.views, store.wakeups.subscribe)
 
@@ -282,6 +292,22 @@ class Engine:
     async def purge_queue(self, queue: str, by: Principal) -> int:
         """Cancel all that waits in a queue, and say how much that was."""
         return await self._queues.purge(queue, by)
+
+    async def definition(self, type: DefinitionType, name: str, by: Principal) -> Document | None:
+        """The document of a queue, a kind or the organization, or `None`."""
+        return await self._documents.get(type, name, by)
+
+    async def put_definition(
+        self, type: DefinitionType, name: str, value: Mapping[str, Any], by: Principal, expected: str | None = None
+    ) -> Document:
+        """Store a document, over the expected one only. Raises `PreconditionFailed`, and `Invalid` with the field."""
+        return await self._documents.put(type, name, value, by, expected)
+
+    async def delete_definition(
+        self, type: DefinitionType, name: str, by: Principal, expected: str | None = None
+    ) -> bool:
+        """Remove a document; false when there was none. Raises `PreconditionFailed`."""
+        return await self._documents.delete(type, name, by, expected)
 
     async def order_worker(self, worker_id: str, order: WorkerOrder, by: Principal) -> None:
         """Order a worker to work, pause, drain or stop. Raises `NotFound`."""

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from perdure.domain import limits
+from perdure.engine.definitions import DEPTH_MAX
 from perdure.engine.names import WordCheck
 from perdure.engine.quantities import check_count
 from perdure.engine.requests import Principal
@@ -14,7 +15,6 @@ from perdure.store.ledger import Ledger
 from perdure.store.wakeups import Topic, Wakeups
 
 PUT_TRIES = 10
-DEPTH_MAX = 2**53
 
 
 class Queues:

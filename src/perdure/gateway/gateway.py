@@ -14,6 +14,8 @@ from perdure.engine.requests import Principal
 from perdure.gateway import problems
 from perdure.gateway.access import Access
 from perdure.gateway.claim_pool import ClaimPool
+from perdure.gateway.conditions import NO_CONDITIONS, conditions_of
+from perdure.gateway.definition_handlers import DefinitionHandlers
 from perdure.gateway.docs_page import docs_page
 from perdure.gateway.hints import Hints
 from perdure.gateway.job_handlers import JobHandlers
@@ -101,6 +103,7 @@ class Gateway:
             TaskHandlers(operations),
             JobHandlers(operations),
             OperatingHandlers(operations, around.of_itself),
+            DefinitionHandlers(operations),
             WorkerHandlers(operations, self._pool, self._hints),
             SystemHandlers(self.readiness, around.notices, around.metrics, description, docs_page(description)),
         )
@@ -144,7 +147,7 @@ class Gateway:
         except ClientGone:
             return
         headers = [*ALWAYS, *sent.headers]
-        if sent.status != 204:
+        if sent.status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(sent.body)))
         if sent.close:
             headers.append((b"connection", b"close"))
@@ -175,7 +178,8 @@ class Gateway:
         query = reading.query(scope["query_string"])
         key = idempotency_key(route, headers)
         body = await reading.body(headers, receive)
-        answer = await handler(Request(by, match.variables, query, body, key, receive))
+        conditions = conditions_of(headers) if route.conditional else NO_CONDITIONS
+        answer = await handler(Request(by, match.variables, query, body, key, receive, conditions))
         shown = answer.body
         if shown is None:
             return _Sent(route.name, answer.status, [*answer.headers], b"")

@@ -18,9 +18,11 @@ from perdure.wire.shapes import UUID_PATTERN, WORD_PATTERN
 
 STATUS_WORDS = {
     200: "Done.",
+    201: "Made.",
     202: "Taken.",
     204: "Done; no body.",
     207: "Some items were refused: each item tells.",
+    304: "It says the same as the ETag that was given; no body.",
     503: "Not now.",
 }
 GROUPS = (
@@ -28,6 +30,7 @@ GROUPS = (
     ("/v1/tasks", "tasks"),
     ("/v1/jobs", "jobs"),
     ("/v1/dead-letters", "dead letters"),
+    ("/v1/definitions", "definitions"),
     ("/v1/queues", "queues"),
     ("/v1/workers", "workers"),
     ("/v1/", "system"),
@@ -38,6 +41,11 @@ RETRY_BOUNDS = {
     "base": (0, 2_592_000),
     "cap": (0, 2_592_000),
     "jitter": (0, 1),
+}
+NAMES_MAX_CHARS = {
+    "queue": limits.QUEUE_MAX_CHARS,
+    "kind": limits.KIND_MAX_CHARS,
+    "organization": limits.NAME_MAX_CHARS,
 }
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
@@ -98,8 +106,10 @@ def _responses(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for status in route.statuses:
         answer: dict[str, Any] = {"description": STATUS_WORDS[status]}
-        if status == 204:
-            answers["204"] = answer
+        if route.conditional and status != 204:
+            answer["headers"] = {"ETag": {"schema": {"type": "string"}}}
+        if status in (204, 304):
+            answers[str(status)] = answer
             continue
         shapes = [{"type": "string"} if each is None else shape_of[repr(each)] for each in answers_of(route)]
         shape = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
@@ -135,8 +145,8 @@ def _variables(route: Route) -> list[dict[str, Any]]:
 
 def _variable(name: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
-    if name == "queue":
-        schema = {"type": "string", "minLength": 1, "maxLength": limits.QUEUE_MAX_CHARS, "pattern": WORD_PATTERN}
+    if name in NAMES_MAX_CHARS:
+        schema = {"type": "string", "minLength": 1, "maxLength": NAMES_MAX_CHARS[name], "pattern": WORD_PATTERN}
     elif name == "code":
         schema = {"type": "string", "pattern": "^[a-z_]+$"}
     return {"name": name, "in": "path", "required": True, "schema": schema}
@@ -159,6 +169,12 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _headers(route: Route) -> list[dict[str, Any]]:
+    if route.conditional:
+        names = ["If-None-Match"] if route.method == "GET" else ["If-Match"]
+        if route.method == "PUT":
+            names.append("If-None-Match")
+        shape = {"type": "string", "format": "etag"}
+        return [{"name": name, "in": "header", "required": False, "schema": shape} for name in names]
     if not route.keyed:
         return []
     schema = {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_MAX_BYTES, "format": "key"}

@@ -11,6 +11,7 @@ import msgspec
 from perdure.engine.requests import Principal
 from perdure.errors import Malformed, TooLarge
 from perdure.gateway import problems
+from perdure.gateway.conditions import NO_CONDITIONS, Conditions
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.refusals import TooSlow, UnsupportedMedia
 from perdure.gateway.route import Route
@@ -43,7 +44,7 @@ class Answer(NamedTuple):
 class Request:
     """One request, decoded. `body` and `query` are of the route's types."""
 
-    __slots__ = ("_receive", "body", "by", "headers", "key", "path", "query")
+    __slots__ = ("_receive", "body", "by", "conditions", "key", "path", "query")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Request:
         body: Any,
         key: str | None,
         receive: Receive,
+        conditions: Conditions = NO_CONDITIONS,
     ) -> None:
         self.by = by
         self.path = path
@@ -60,6 +62,7 @@ class Request:
         self.body = body
         self.key = key
         """The header `Idempotency-Key`."""
+        self.conditions = conditions
         self._receive = receive
 
     async def gone(self) -> None:

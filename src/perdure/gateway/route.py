@@ -35,6 +35,8 @@ class Route(NamedTuple):
     """What it may raise besides what every route may (`Malformed`, `Invalid`, `Unavailable`)."""
     keyed: bool = False
     """It takes the header `Idempotency-Key`."""
+    conditional: bool = False
+    """It takes the headers `If-Match` and `If-None-Match`, and answers with `ETag`."""
     max_bytes: int = SMALL_MAX_BYTES
     """The largest body taken."""
     media: str = "application/json"

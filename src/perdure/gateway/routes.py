@@ -15,6 +15,7 @@ from perdure.errors import (
     Redacted,
     TooLarge,
 )
+from perdure.gateway.definition_routes import DEFINITIONS
 from perdure.gateway.route import LARGE_MAX_BYTES, Problems, Route
 from perdure.gateway.worker_routes import WORKING
 
@@ -324,7 +325,7 @@ SYSTEM: tuple[Route, ...] = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *WORKING, *SYSTEM)
+ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *DEFINITIONS, *WORKING, *SYSTEM)
 
 BY_NAME: dict[str, Route] = {route.name: route for route in ROUTES}
 

@@ -39,5 +39,7 @@ class Definitions(Protocol):
         A claim that begins after this returns sees it.
         """
 
-    async def delete(self, organization: str, type: DefinitionType, name: str, actor: str) -> bool:
-        """Remove a document; false when there was none."""
+    async def delete(
+        self, organization: str, type: DefinitionType, name: str, actor: str, expected: int | None = None
+    ) -> bool:
+        """Remove a document; false when there was none. With `expected`, only that version. Raises `Conflict`."""

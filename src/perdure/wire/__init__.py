@@ -6,6 +6,7 @@
 - A body that is JSON travels as JSON. One in another encoding travels as base64, and `..._encoding` names it.
 """
 
+from perdure.wire.definitions import KindDocument, OrganizationDocument, QueueDocument
 from perdure.wire.jobs import (
     CancelJob,
     Job,
@@ -166,6 +167,7 @@ __all__ = [
     "JobTask",
     "JobTasks",
     "Kind",
+    "KindDocument",
     "Kinds",
     "Lease",
     "Leave",
@@ -176,6 +178,7 @@ __all__ = [
     "NotStarted",
     "Order",
     "Ordered",
+    "OrganizationDocument",
     "ParentInput",
     "Part",
     "PartSent",
@@ -185,6 +188,7 @@ __all__ = [
     "Purged",
     "Queue",
     "QueueChanged",
+    "QueueDocument",
     "Queues",
     "Readiness",
     "Redriven",

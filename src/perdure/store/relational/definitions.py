@@ -22,11 +22,12 @@ class Put(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """A document to remove."""
+    """A document to remove, if it is at version `expected` where that is given."""
 
     organization: str
     type: DefinitionType
     name: str
+    expected: int | None
 
 
 def _get(tx: Transaction, organization: str, type: str, name: str) -> Definition | None:
@@ -48,12 +49,7 @@ def _put_over_what_is_there(tx: Transaction, put: Put) -> Definition | Conflict 
     stored = _get(tx, put.organization, put.type, put.name)
     version = stored.version if stored is not None else 0
     if put.expected is not None and put.expected != version:
-        return Conflict(
-            f"{put.type} {put.name!r} is at version {version}, not {put.expected}: read it again, then decide",
-            what=put.type,
-            id=put.name,
-            version=version,
-        )
+        return _another_version(put.type, put.name, version, put.expected)
     if stored is not None and stored.document == put.document and put.expected is None:
         return stored
     written = tx.value(
@@ -75,11 +71,22 @@ def _delete_all(tx: Transaction, deletes: list[Delete]) -> list[Any]:
     return [_delete(tx, each) for each in deletes]
 
 
-def _delete(tx: Transaction, each: Delete) -> bool:
-    gone = tx.value("definition_delete", organization=each.organization, type=each.type, name=each.name) is not None
-    if gone:
+def _delete(tx: Transaction, each: Delete) -> bool | Conflict:
+    place = {"organization": each.organization, "type": each.type, "name": each.name}
+    if tx.value("definition_delete", **place, version=each.expected) is not None:
         tx.announce(Topic.CONTROL | Topic.READY)
-    return gone
+        return True
+    stored = None if each.expected is None else _get(tx, each.organization, each.type, each.name)
+    return False if stored is None else _another_version(each.type, each.name, stored.version, each.expected)
+
+
+def _another_version(type: str, name: str, version: int, expected: int | None) -> Conflict:
+    return Conflict(
+        f"{type} {name!r} is at version {version}, not {expected}: read it again, then decide",
+        what=type,
+        id=name,
+        version=version,
+    )
 
 
 PUT = Operation("put_definition", rank=0, apply=_put_all)
@@ -119,7 +126,11 @@ class RelationalDefinitions:
         stored: Definition = answer
         return stored
 
-    async def delete(self, organization: str, type: DefinitionType, name: str, actor: str) -> bool:
-        """Remove a document; false when there was none."""
-        (gone,) = await self._writer.gather(DELETE, [Delete(organization, type, name)])
-        return bool(gone)
+    async def delete(
+        self, organization: str, type: DefinitionType, name: str, actor: str, expected: int | None = None
+    ) -> bool:
+        """Remove a document; false when there was none. Raises `Conflict`."""
+        (answer,) = await self._writer.gather(DELETE, [Delete(organization, type, name, expected)])
+        if isinstance(answer, Conflict):
+            raise answer
+        return bool(answer)

@@ -1,0 +1,110 @@
+"""Documents of queues and of the organization, as the command line shows and changes them."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from perdure.errors import Malformed, PreconditionFailed
+
+if TYPE_CHECKING:
+    from perdure.cli.session import Session
+    from perdure.engine.definitions import Document
+    from perdure.store.definitions import DefinitionType
+
+CHANGE_TRIES = 10
+
+Changes = Annotated[
+    list[str], typer.Argument(metavar="KEY=VALUE...", help="What to change; the rest stays.", show_default=False)
+]
+EtagOption = Annotated[
+    str | None,
+    typer.Option("--etag", help="Only if it still says what `show` told with this ETAG.", show_default=False),
+]
+
+
+def show_policy(type: "DefinitionType", name: str | None, store: str | None, as_json: bool) -> None:
+    """Write a document; what it does not say is shown as the default that holds."""
+    from perdure.cli.session import on_store
+
+    async def read(session: "Session") -> "tuple[str, Document | None]":
+        wanted = session.organization if name is None else name
+        return wanted, await session.operations.definition(type, wanted, session.principal)
+
+    wanted, document = on_store(store, read)
+    _write(type, wanted, document, as_json)
+
+
+def set_policy(
+    type: "DefinitionType", name: str | None, said: Sequence[str], etag: str | None, store: str | None, as_json: bool
+) -> None:
+    """Change some of a document and leave the rest. Raises `Malformed`, `Invalid` and `PreconditionFailed`."""
+    from perdure.cli.session import on_store
+
+    changes = dict(map(_change, said))
+
+    async def change(session: "Session") -> "tuple[str, Document]":
+        wanted = session.organization if name is None else name
+        return wanted, await _changed(session, type, wanted, changes, etag)
+
+    wanted, document = on_store(store, change, create=True)
+    _write(type, wanted, document, as_json)
+
+
+async def _changed(
+    session: "Session", type: "DefinitionType", name: str, changes: dict[str, Any], etag: str | None
+) -> "Document":
+    from perdure.engine.definitions import NONE
+
+    operations = session.operations
+    for tries_left in reversed(range(CHANGE_TRIES)):
+        before = await operations.definition(type, name, session.principal)
+        value = {**(before.value if before is not None else {}), **changes}
+        expected = etag or (before.etag if before is not None else NONE)
+        try:
+            return await operations.put_definition(type, name, value, session.principal, expected)
+        except PreconditionFailed:
+            # Somebody else has changed it meanwhile: these changes go on top, unless a tag was asked for.
+            if etag is not None or not tries_left:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _change(said: str) -> tuple[str, Any]:
+    """`depth=100`, `paused=true`, `depth=none`."""
+    key, equals, text = said.partition("=")
+    if not equals or not key:
+        raise Malformed(f"{said!r} is no KEY=VALUE, as in paused=true or depth=1000", field="change")
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return key, words[text.lower()]
+    return key, int(text) if text.isdecimal() and len(text) < 20 else text
+
+
+def _write(type: "DefinitionType", name: str, document: "Document | None", as_json: bool) -> None:
+    from perdure.cli.output import write_facts, write_json
+
+    value = {**_defaults(type), **(document.value if document is not None else {})}
+    etag = document.etag if document is not None else None
+    if as_json:
+        write_json({"type": type, "name": name, "etag": etag, "document": value})
+        return
+    write_facts([(type, name), *((key, _shown(each)) for key, each in sorted(value.items())), ("etag", etag or "none")])
+    sys.stdout.flush()
+
+
+def _defaults(type: "DefinitionType") -> dict[str, Any]:
+    """What holds for what a document does not say."""
+    from dataclasses import asdict
+
+    from perdure.domain.policy import QueuePolicy
+
+    defaults = asdict(QueuePolicy())
+    return defaults if type == "queue" else {key: defaults[key] for key in ("paused", "depth")}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,37 @@
+"""What a request expects of what is stored: the headers `If-Match` and `If-None-Match`."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from perdure.errors import Malformed
+
+_ETAG = re.compile(rb'(?:W/)?"([\x21\x23-\x7e]{0,100})"')
+
+
+class Conditions(NamedTuple):
+    """Each is a tag without its quotes, `*`, or `None` for what was not said."""
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+
+
+NO_CONDITIONS = Conditions()
+
+
+def conditions_of(headers: Mapping[bytes, bytes]) -> Conditions:
+    """The conditions of a request. Raises `Malformed` for what is neither `*` nor one ETag."""
+    return Conditions(_tag(headers, b"if-match", "If-Match"), _tag(headers, b"if-none-match", "If-None-Match"))
+
+
+def _tag(headers: Mapping[bytes, bytes], name: bytes, field: str) -> str | None:
+    value = headers.get(name)
+    if value is None:
+        return None
+    value = value.strip()
+    if value == b"*":
+        return "*"
+    found = _ETAG.fullmatch(value)
+    if found is None or not found[1]:
+        raise Malformed(f'{field} must be * or one ETag in quotes, as "3-1f2e3d4c5b6a"', field=field)
+    return found[1].decode("ascii")

@@ -1,0 +1,66 @@
+"""`perdure queue show|set` and `perdure organization show|set`."""
+
+import pytest
+
+from cli.conftest import Perdure
+
+
+def test_a_policy_is_shown_with_its_defaults_and_changed_key_by_key(perdure: Perdure) -> None:
+    perdure("db", "migrate")
+    assert perdure("queue", "show", "mail", "--json").json == {
+        "type": "queue",
+        "name": "mail",
+        "etag": None,
+        "document": {"paused": False, "dead_letters": True, "depth": None},
+    }
+    perdure("queue", "set", "mail", "depth=1000", "dead_letters=false")
+    changed = perdure("queue", "set", "mail", "paused=true", "--json").json
+    assert changed["document"] == {"paused": True, "dead_letters": False, "depth": 1000}
+    assert perdure("queue", "show", "mail", "--json").json == changed
+    lines = [line.split() for line in perdure("queue", "show", "mail").out.splitlines()]
+    assert lines == [
+        ["queue", "mail"],
+        ["dead_letters", "false"],
+        ["depth", "1000"],
+        ["paused", "true"],
+        ["etag", changed["etag"]],
+    ]
+    assert perdure("queue", "set", "mail", "depth=none", "--json").json["document"]["depth"] is None
+    assert [row["paused"] for row in perdure("queue", "list", "--json").json["queues"]] == [True]
+
+
+def test_an_organizations_policy_holds_for_all_of_its_queues(perdure: Perdure) -> None:
+    set_ = perdure("organization", "set", "depth=1", "--json").json
+    assert (set_["name"], set_["document"]) == ("default", {"paused": False, "depth": 1})
+    assert perdure("organization", "show", "--json").json == set_
+    assert perdure("submit", "k", "--queue", "a").code == 0
+    refused = perdure("submit", "k", "--queue", "b", "--json")
+    assert (refused.code, refused.problem["code"]) == (1, "overloaded")
+
+
+def test_a_change_over_another_tag_is_refused(perdure: Perdure) -> None:
+    first = perdure("queue", "set", "mail", "depth=1", "--json").json["etag"]
+    second = perdure("queue", "set", "mail", "depth=2", "--etag", first, "--json").json["etag"]
+    refused = perdure("queue", "set", "mail", "depth=3", "--etag", first, "--json")
+    assert (refused.code, refused.problem["code"]) == (2, "precondition_failed")
+    assert refused.problem["fields"]["etag"] == second
+    assert perdure("queue", "show", "mail", "--json").json["document"]["depth"] == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "field"),
+    [
+        ("depth", "malformed", "change"),
+        ("=1", "malformed", "change"),
+        ("depth=-1", "invalid", "depth"),
+        ("depth=9999999999999999999", "invalid", "depth"),
+        ("paused=maybe", "invalid", "paused"),
+        ("colour=red", "invalid", "colour"),
+    ],
+)
+def test_bad_changes_are_refused_and_change_nothing(perdure: Perdure, said: str, code: str, field: str) -> None:
+    perdure("db", "migrate")
+    for command in (("queue", "set", "mail"), ("organization", "set")):
+        refused = perdure(*command, said, "--json")
+        assert (refused.code, refused.problem["code"], refused.problem["fields"]["field"]) == (2, code, field)
+    assert perdure("queue", "show", "mail", "--json").json["etag"] is None
