@@ -1,6 +1,6 @@
 """Histories: derived, ordered, and append-only in what they show."""
 
-from backends.sqlite_views.watching import Watch
+from backends.views.watching import Watch
 from conformance.making import BOOM, DONE, FAILED, FIXED, ORGANIZATION, World, retry_in
 from perdure.domain.attempt import Renewal
 from perdure.domain.settlement import Settlement

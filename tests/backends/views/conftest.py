@@ -1,4 +1,4 @@
-"""A SQLite store with one worker, its clock in the test's hand, and views beside it."""
+"""A store of each sort with one worker, its clock in the test's hand, and views beside it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,10 +9,10 @@ from conformance.making import World
 from conformance.stores import STORES, ManualClock
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+@pytest.fixture(params=sorted(STORES))
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     """An empty store with a worker `w` for the usual kind and queue."""
-    plug, clock = STORES["sqlite"], ManualClock()
+    plug, clock = STORES[request.param], ManualClock()
     store = await plug.open(tmp_path, clock)
     try:
         made = World(store, clock, plug, tmp_path)

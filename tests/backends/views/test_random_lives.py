@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from backends.sqlite_views.watching import Watch
+from backends.views.watching import Watch
 from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, ORGANIZATION, PARTLY_DONE, World, retry_in
 from perdure.domain.attempt import Lease, Renewal
 from perdure.domain.settlement import Settlement
