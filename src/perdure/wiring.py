@@ -4,8 +4,10 @@ The only module that may import from every layer below the app.
 """
 
 import asyncio
+import re
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,7 +29,8 @@ from perdure.worker.worker_settings import WorkerSettings
 if TYPE_CHECKING:
     from perdure.worker.loop import Worker
 
-LATER_SCHEMES = ("postgres", "postgresql", "cockroachdb", "redis", "rediss", "valkey")
+POSTGRES_SCHEMES = ("postgresql", "postgres")
+LATER_SCHEMES = ("cockroachdb", "redis", "rediss", "valkey")
 """Stores that are planned."""
 
 AFAR_CLAIM_SECONDS = 25.0
@@ -62,7 +65,7 @@ class System:
             settings=worker_settings(self.settings, **(options if self.store is not None else self._afar(options))),
             chance=self.chance,
             version=version("perdure"),
-            address=self.settings.store,
+            address=shown(self.settings.store),
         )
 
     def _afar(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -99,16 +102,24 @@ async def open_system(
 
     `inline` is for tests: no threads, every call of the store runs at once.
     """
-    clock = clock or SystemClock()
+    ticking = clock or SystemClock()
     chance = chance or Chance()
-    ids = ids or Ids(clock)
+    ids = ids or Ids(ticking)
     if is_gateway(settings.store):
-        return System(settings, clock, ids, chance, None, _remote(settings.store, ids, chance))
-    store = await SqliteStore.open(
-        sqlite_path(settings.store), clock=clock, inline=inline, lock_timeout=settings.busy_timeout
-    )
-    engine = Engine(store, clock=clock, ids=ids, chance=chance, settings=engine_settings(settings))
-    return System(settings, clock, ids, chance, store, engine)
+        return System(settings, ticking, ids, chance, None, _remote(settings.store, ids, chance))
+    store = await _open_store(settings, clock, inline)
+    engine = Engine(store, clock=ticking, ids=ids, chance=chance, settings=engine_settings(settings))
+    return System(settings, ticking, ids, chance, store, engine)
+
+
+async def _open_store(settings: Settings, clock: Clock | None, inline: bool) -> Store:
+    if (url := postgres_url(settings.store)) is not None:
+        # Here, because the driver is an extra.
+        from perdure.store.postgres.store import PostgresStore
+
+        return await PostgresStore.open(url, clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
+    path = sqlite_path(settings.store)
+    return await SqliteStore.open(path, clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
 
 
 def _remote(url: str, ids: Ids, chance: Chance) -> Operations:
@@ -122,11 +133,15 @@ def _remote(url: str, ids: Ids, chance: Chance) -> Operations:
 async def schema_status(settings: Settings) -> list[Migration]:
     """Every step of the schema that this perdure knows and which of them the store took; nothing is changed or made.
 
-    Raises `SchemaTooNew` or one of `Unavailable`.
+    Raises `SchemaTooNew`, `StoreUnusable` or one of `Unavailable`.
     """
-    path = sqlite_path(settings.store)
 
     def read() -> list[Migration]:
+        if (url := postgres_url(settings.store)) is not None:
+            from perdure.store.postgres.schema import read_status as read_status_there
+
+            return read_status_there(url)
+        path = sqlite_path(settings.store)
         return read_status(path) if Path(path).exists() else known_steps()
 
     return await asyncio.to_thread(read)
@@ -134,6 +149,10 @@ async def schema_status(settings: Settings) -> list[Migration]:
 
 async def store_health(settings: Settings) -> Health:
     """How the store is; nothing is changed or made. Raises `SchemaTooNew`, one of `Unavailable`, or `Misuse`."""
+    if (url := postgres_url(settings.store)) is not None:
+        from perdure.store.postgres.health import examine as examine_there
+
+        return await asyncio.to_thread(examine_there, url, SystemClock())
     from perdure.store.sqlite.health import examine
 
     return await asyncio.to_thread(examine, sqlite_path(settings.store), SystemClock())
@@ -143,13 +162,46 @@ def check_store(url: str) -> None:
     """Refuse what this version cannot open, before it is needed. Raises `Misuse`."""
     if is_gateway(url):
         gateway_url(url)
-    else:
+    elif postgres_url(url) is None:
         sqlite_path(url)
 
 
 def needs_store(url: str) -> Misuse:
     """The refusal of what only works on the store itself."""
-    return Misuse(f"this needs the store itself, and {url} is a gateway's: name the file that the gateway serves")
+    return Misuse(f"this needs the store itself, and {url} is a gateway's: name the store that the gateway serves")
+
+
+def postgres_url(url: str) -> str | None:
+    """The URL of a PostgreSQL database as its driver takes it; `None` for anything else.
+
+    Raises `Misuse` where the driver is missing.
+    """
+    scheme, _, rest = url.partition("://")
+    if not rest or scheme.lower().partition("+")[0] not in POSTGRES_SCHEMES:
+        return None
+    if find_spec("psycopg") is None:
+        raise Misuse("a PostgreSQL store needs its driver: pip install 'perdure[postgres]'")
+    return f"postgresql://{rest}"
+
+
+def shown(url: str) -> str:
+    """A store's URL for people to read: without a password."""
+    return re.sub(r"(?<=[?&]password=)[^&]*", "***", re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url))
+
+
+def same_store(one: str, other: str) -> bool:
+    """Whether two ways to name a store mean the same file, the same database or the same gateway."""
+    return _identity(one) == _identity(other)
+
+
+def _identity(url: str) -> tuple[object, ...]:
+    if is_gateway(url):
+        return ("gateway", gateway_url(url))
+    if (database := postgres_url(url)) is not None:
+        from perdure.store.postgres.connecting import Address
+
+        return ("postgres", Address(database).place)
+    return ("sqlite", Path(sqlite_path(url)).absolute())
 
 
 def sqlite_path(url: str) -> str:
@@ -160,13 +212,18 @@ def sqlite_path(url: str) -> str:
         raise needs_store(url)
     if family in LATER_SCHEMES:
         raise Misuse(
-            f"a {family}:// store is not available in this version: use a SQLite file, as a path or sqlite:///path",
+            f"a {family}:// store is not available in this version: use a SQLite file, as a path or sqlite:///path, or "
+            "postgresql://user@host/database",
             store=url,
         )
     if not scheme:
         return url
     if family != "sqlite":
-        raise Misuse(f"{url!r} names no store: use the path of a SQLite file, or sqlite:///path", store=url)
+        raise Misuse(
+            f"{shown(url)!r} names no store: use the path of a SQLite file, sqlite:///path, or "
+            "postgresql://user@host/database",
+            store=shown(url),
+        )
     path = url[len(scheme) + len("://") :]
     if not path.startswith("/") or path == "/":
         raise Misuse(f"{url!r} names no file: write sqlite:///relative/path or sqlite:////absolute/path", store=url)

@@ -22,7 +22,7 @@ def test_a_store_is_a_path_or_a_url_of_one(url, path):
     assert sqlite_path(url) == path
 
 
-@pytest.mark.parametrize("url", ["postgresql://host/db", "postgresql+psycopg://x", "redis://x"])
+@pytest.mark.parametrize("url", ["cockroachdb://host/db", "cockroachdb+psycopg://x", "redis://x"])
 def test_what_comes_later_is_refused_and_what_works_is_named(url):
     with pytest.raises(Misuse, match=r"not available in this version: use a SQLite file"):
         App(url)

@@ -208,7 +208,7 @@ def test_a_worker_process_that_cannot_start_ends_the_command(
 def test_a_killed_worker_process_is_replaced(
     perdure: Perdure, job: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = worker_command(None, 8, ["default"], "named.db")
+    command = worker_command(None, 8, ["default"])
     once = (
         "import os, pathlib, signal, sys\n"
         "marker = pathlib.Path('killed')\n"

@@ -180,9 +180,9 @@ async def _workers(
         async with _worker_here(app.worker(concurrency=shares[0], prefetch=0, queues=queues)):
             yield
         return
-    store = opened.system.settings.store
-    commands = [worker_command(plan.target, share, queues, store) for share in shares]
-    processes = WorkerProcesses(commands, {"PERDURE_LOG_LEVEL": "warning", **os.environ})
+    commands = [worker_command(plan.target, share, queues) for share in shares]
+    environ = {"PERDURE_LOG_LEVEL": "warning", **os.environ, variable("store"): opened.system.settings.store}
+    processes = WorkerProcesses(commands, environ)
     async with opened.system.engine.duty_runner(), processes.running():
         await _registered(opened, processes)
         yield

@@ -9,7 +9,10 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         envvar="PERDURE_STORE",
-        help="The store: a path, sqlite:///path, or a gateway's http://host:port. Default: perdure.db here.",
+        help=(
+            "The store: a path, sqlite:///path, postgresql://user@host/database, or a gateway's http://host:port. "
+            "Default: perdure.db here."
+        ),
         show_default=False,
     ),
 ]

@@ -70,12 +70,12 @@ async def session(settings: "Settings", *, create: bool) -> AsyncIterator[Sessio
 
 
 def check_exists(store: str) -> None:
-    """Raise `StoreUnreachable` where there is no file. Whether a gateway is there shows when it is asked."""
+    """Raise `StoreUnreachable` where there is no file. Whether a server is there shows when it is asked."""
     from perdure.client.address import is_gateway
     from perdure.errors import StoreUnreachable
-    from perdure.wiring import sqlite_path
+    from perdure.wiring import postgres_url, sqlite_path
 
-    if is_gateway(store):
+    if is_gateway(store) or postgres_url(store) is not None:
         return
     path = Path(sqlite_path(store))
     if not path.exists():
@@ -83,16 +83,6 @@ def check_exists(store: str) -> None:
             f"there is no store at {path}: name one with --store or PERDURE_STORE; `perdure db migrate` makes one",
             path=str(path),
         )
-
-
-def same_store(one: str, other: str) -> bool:
-    """Whether two ways to name a store mean the same file, or the same gateway."""
-    from perdure.client.address import gateway_url, is_gateway
-    from perdure.wiring import sqlite_path
-
-    if is_gateway(one) or is_gateway(other):
-        return is_gateway(one) and is_gateway(other) and gateway_url(one) == gateway_url(other)
-    return Path(sqlite_path(one)).absolute() == Path(sqlite_path(other)).absolute()
 
 
 def settings_for(store: str | None) -> "Settings":

@@ -14,14 +14,16 @@ STOP_SECONDS = 10.0
 """How long workers may take to end once they are told to."""
 
 
-def worker_command(target: str | None, concurrency: int, queues: Sequence[str], store: str) -> list[str]:
-    """The command line of one worker that runs no duties and ends with whoever started it."""
+def worker_command(target: str | None, concurrency: int, queues: Sequence[str]) -> list[str]:
+    """The command line of one worker that runs no duties and ends with whoever started it.
+
+    Its store is not named in it, where everybody on this machine could read a password: `PERDURE_STORE` names it.
+    """
     command = [sys.executable, "-m", "perdure", "worker", "run"]
     if target is not None:
         command.append(target)
     # What waits in one worker while another has a free slot would make the job longer: nothing is held ready.
     command += ["--concurrency", str(concurrency), "--prefetch", "0", "--no-duties", "--attached", "--grace", "1"]
-    command += ["--store", store]
     for queue in queues:
         command += ["--queue", queue]
     return command

@@ -46,8 +46,8 @@ def the_app(target: str | None, store: str | None, said_by: str = "PERDURE_STORE
     `Misuse` for an app whose code names another one.
     """
     from perdure.app import App
-    from perdure.cli.session import same_store
     from perdure.settings import variable
+    from perdure.wiring import same_store, shown
 
     if target is None:
         return App(store)
@@ -55,10 +55,10 @@ def the_app(target: str | None, store: str | None, said_by: str = "PERDURE_STORE
         os.environ[variable("store")] = store
     app = load_app(target)
     if store is not None and not same_store(app.settings.store, store):
-        own = app.settings.store
+        own = shown(app.settings.store)
         raise Misuse(
-            f"{said_by} says {store}, the app {target} says {own}, a name that is fixed in its code: say --store {own},"
-            " or write App() there, which takes the store that the command says",
+            f"{said_by} says {shown(store)}, the app {target} says {own}, a name that is fixed in its code: "
+            f"say --store {own}, or write App() there, which takes the store that the command says",
             store=own,
         )
     return app
@@ -67,13 +67,13 @@ def the_app(target: str | None, store: str | None, said_by: str = "PERDURE_STORE
 def _note_other_store(app: "App", options: WorkOptions) -> None:
     """Say so where the environment names a store that the app does not work on."""
     from perdure.cli.problems import warn
-    from perdure.cli.session import same_store
     from perdure.settings import variable
+    from perdure.wiring import same_store, shown
 
     named = os.environ.get(variable("store"))
     own = app.settings.store
     if named and options.store is None and not same_store(own, named):
-        sentence = f"{options.target} works on its own store {own}, not on PERDURE_STORE's {named}"
+        sentence = f"{options.target} works on its own store {shown(own)}, not on PERDURE_STORE's {shown(named)}"
         warn(sentence, as_json=options.json_log)
 
 

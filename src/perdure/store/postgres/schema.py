@@ -8,16 +8,23 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
+import psycopg
 from psycopg import errors
 
 from perdure.errors import SchemaTooNew, SchemaTooOld, StoreUnusable
 from perdure.store.postgres.commits import Commits
+from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
+from perdure.store.postgres.faults import translate
 from perdure.store.postgres.readers import Asking
+from perdure.store.postgres.session import Limits
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.operation import Operation, Writer
 from perdure.store.relational.transaction import Transaction as AnyTransaction
 from perdure.store.relational.views import Readers
 from perdure.store.schema import Migration
+
+LOOKING = Limits(lock_timeout_ms=5_000, statement_timeout_ms=5_000, question_timeout_ms=5_000)
+"""How long a look at the steps may take."""
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 
@@ -58,6 +65,18 @@ def status(tx: AnyTransaction) -> list[Migration]:
     known, taken = known_steps(), taken_steps(tx)
     missing_steps(taken, known)
     return [step._replace(applied_us=taken[step.number][1]) if step.number in taken else step for step in known]
+
+
+def read_status(url: str) -> list[Migration]:
+    """Every known step in order, for a database that need not be current. Raises `SchemaTooNew`, `Unavailable`."""
+    connector = Connector(Address(url), LOOKING, READ_COMMITTED)
+    session = connector.connect()
+    try:
+        return status(Transaction(session.connection, session.begin_reading()))
+    except psycopg.Error as error:
+        raise translate(error, connector.place) from error
+    finally:
+        session.close()
 
 
 def bring_up_to_date(asking: Asking, commits: Commits, migrate: bool) -> None:
