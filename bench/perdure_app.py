@@ -19,7 +19,7 @@ class Bench:
     def __init__(self, folder: Path, payload: str, name: str = "bench") -> None:
         self.app = perdure.App(str(folder / f"{name}.db"))
         self.payload = payload
-        self.started: list[float] = []
+        self.started: asyncio.Future[float] | None = None
         self.ran = 0
 
         @self.app.task("noop")
@@ -28,7 +28,8 @@ class Bench:
 
         @self.app.task("probe")
         async def probe(data: str) -> None:
-            self.started.append(time.perf_counter())
+            assert self.started is not None
+            self.started.set_result(time.perf_counter())
 
         self.noop, self.probe = noop, probe
 
@@ -83,12 +84,10 @@ class Bench:
         running = asyncio.create_task(worker.run())
         taken = []
         for _ in range(tasks):
-            seen = len(self.started)
+            self.started = asyncio.get_running_loop().create_future()
             begin = time.perf_counter()
             await self.app.submit(self.probe, data=self.payload)
-            while len(self.started) == seen:
-                await asyncio.sleep(0)
-            taken.append((self.started[-1] - begin) * 1000)
+            taken.append((await self.started - begin) * 1000)
             await asyncio.sleep(0.01)
         worker.drain()
         await running

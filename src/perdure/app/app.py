@@ -23,6 +23,7 @@ from perdure.engine.duties import Duty
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
 from perdure.settings import Settings
+from perdure.telemetry.tracer import Tracer
 from perdure.wiring import System, check_store, open_system
 from perdure.worker.handler import Handler
 from perdure.worker.registry import Registry
@@ -38,6 +39,8 @@ class App:
     With the URL of a gateway (`http://host:port`), all of it works the same from any machine, except for what happens
     inside a transaction of your own. Who acts is the gateway's to say then, and the duties are done where the store is.
 
+    `tracer`, a `perdure.telemetry.tracer.Tracer`, makes traces in the place of what the setting `traces` says.
+
     Raises `Invalid` for a bad setting and `Misuse` for a store that this version cannot use.
     """
 
@@ -48,6 +51,7 @@ class App:
         settings: Settings | None = None,
         organization: str | None = None,
         principal: str | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         chosen = Settings.load() if settings is None else settings
         path = str(store) if store is not None else None
@@ -56,7 +60,7 @@ class App:
         self.principal = Principal(self.settings.principal, self.settings.organization)
         self.registry = Registry()
         self.tasks: dict[str, Task[..., Any]] = {}
-        self.openings = Openings(lambda: open_system(self.settings))
+        self.openings = Openings(lambda: open_system(self.settings, tracer=tracer))
         self.sync = SyncApp(self)
         """The same app for code without `await`."""
         self.task(SLEEP_KIND)(sleep)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from perdure.app.node import Node
-from perdure.app.task import OPTION_NAMES, Call, Task, is_result
+from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_result
 from perdure.errors import Misuse
 
 Target = Task[..., Any] | Call[Any] | str
@@ -67,11 +67,8 @@ def not_a_task(target: object) -> Misuse:
     )
 
 
-_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
-
-
 def _refuse_nodes(args: Sequence[Any], fields: Mapping[str, Any], payload: Any) -> None:
-    if all(type(value) in _PLAIN for value in (*args, *fields.values(), payload)):
+    if PLAIN.issuperset(map(type, (*args, *fields.values(), payload))):
         return
     given = {**{str(place): value for place, value in enumerate(args)}, **fields, "payload": payload}
     for name, value in given.items():

@@ -41,6 +41,8 @@ class Handle(Generic[R_co]):
     was answered by the submit; ask `status()` for the present one.
     """
 
+    __slots__ = ("__weakref__", "_access", "_ended", "_handler", "id", "replayed", "state")
+
     def __init__(
         self,
         access: Access,

@@ -13,6 +13,7 @@ from perdure.app.job_handle import JobHandle
 from perdure.app.known_kinds import declare_unknown
 from perdure.app.node import Node
 from perdure.app.task import Call, R, ResultOf, Task
+from perdure.app.tracing import traced
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss, Trigger
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
@@ -137,7 +138,10 @@ class JobBuilder:
         self._done = True
         system = await self._access.system()
         await declare_unknown(system, [node.task for node in self.nodes.values()], self._access.principal)
-        submitted = await system.engine.submit_job(self.request(idempotency_key), self._access.principal)
+        request = self.request(idempotency_key)
+        with traced(system, request.tasks) as tasks:
+            request.tasks = list(tasks)
+            submitted = await system.engine.submit_job(request, self._access.principal)
         handlers = {name: node.task.handler if node.task is not None else None for name, node in self.nodes.items()}
         return JobHandle(self._access, submitted.id, submitted.task_ids, handlers, replayed=submitted.replayed)
 

@@ -8,6 +8,7 @@ from perdure.app.call import not_a_task
 from perdure.app.handle import Access, Handle
 from perdure.app.known_kinds import declare_unknown
 from perdure.app.task import Call, Task
+from perdure.app.tracing import traced
 from perdure.engine.requests import TaskRequest
 from perdure.errors import Misuse, PerdureError
 from perdure.store.ledger import Submitted
@@ -25,19 +26,20 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
     system = await access.system()
     if connection is not None:
         # Nothing else is written: the store may be locked by that very transaction. So what a kind says goes along.
-        requests = [_request(call, inherit=True) for call in calls]
-        answers = await system.engine.submit_within_async(connection, requests, access.principal)
+        with traced(system, [_request(call, inherit=True) for call in calls]) as requests:
+            answers = await system.engine.submit_within_async(connection, requests, access.principal)
         return _handles(access, calls, answers)
     await declare_unknown(system, [call.task for call in calls if isinstance(call, Call)], access.principal)
-    answers = await system.engine.submit([_request(call) for call in calls], access.principal)
+    with traced(system, [_request(call) for call in calls]) as requests:
+        answers = await system.engine.submit(requests, access.principal)
     return _handles(access, calls, answers)
 
 
 def submit_calls_within(access: Access, system: System, calls: Many, connection: Any) -> list[Answer]:
     """As `submit_calls` with a `connection`, on the caller's own thread."""
     _check(calls)
-    requests = [_request(call, inherit=True) for call in calls]
-    answers = system.engine.submit_within(connection, requests, access.principal)
+    with traced(system, [_request(call, inherit=True) for call in calls]) as requests:
+        answers = system.engine.submit_within(connection, requests, access.principal)
     return _handles(access, calls, answers)
 
 

@@ -75,6 +75,8 @@ class KindOptions(TypedDict, total=False):
 
 
 OPTION_NAMES = frozenset(Options.__annotations__)
+PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
+"""Types of values that have nothing inside."""
 
 
 class ResultOf:
@@ -124,6 +126,8 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
 
     def request(self, *, inherit: bool = False) -> TaskRequest:
         """What the engine is asked for. `inherit` adds what the kind says, where the store may not know the kind."""
+        if not self.options and not inherit:
+            return TaskRequest(kind=self.kind, payload=self.payload)
         inherited = self.task.defaults if inherit and self.task is not None else {}
         return TaskRequest(kind=self.kind, payload=self.payload, **{**inherited, **self.options})
 
@@ -148,7 +152,9 @@ class Task(Generic[P, R_co]):
 
         Raises `Invalid` when the handler does not take such arguments.
         """
-        if any(is_result(value) for value in (*args, *fields.values())):
+        if not PLAIN.issuperset(map(type, (*args, *fields.values()))) and any(
+            map(is_result, (*args, *fields.values()))
+        ):
             return self._call_with_results(args, fields)
         return Call(self.kind, self._bound(args, fields), task=self)
 

@@ -74,7 +74,9 @@ class TaskBuilder:
 
     def build(self, request: TaskRequest) -> Task:
         """A task submitted alone. Raises a `Refused` that names the field."""
-        template = self._template_of(request.kind)
+        template = self._templates.get(request.kind) if type(request.kind) is str else None
+        if template is None:
+            template = self._new_template(request.kind)
         payload = self._payload(request, template.kind)
         if _asks_for_nothing_special(request):
             return Task._make((self._new_id(), *template.head, payload, *template.tail))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from perdure.ambient import Clock, Ids
 from perdure.domain import limits
@@ -17,7 +17,7 @@ from perdure.store.ledger import Ledger, Submitted
 
 Answer = Submitted | PerdureError
 
-STRETCH = 250
+STRETCH = 500
 """How many tasks are built at a time."""
 TEMPLATES_MAX = 1_000
 """Kinds are names that callers make up: no more of them are remembered."""
@@ -67,13 +67,20 @@ class Submit:
         builder = self.builder(by, known, len(requests))
         answers: list[list[Answer | None]] = []
         async with asyncio.TaskGroup() as writing:
-            stored: list[asyncio.Task[list[Answer]]] = []
+            stored: list[asyncio.Task[list[Answer] | Exception]] = []
             for start in range(0, len(requests), STRETCH):
                 told, tasks = _build(builder, requests[start : start + STRETCH])
                 answers.append(told)
-                stored.append(writing.create_task(self._ledger.submit(tasks)))
+                stored.append(writing.create_task(self._store(tasks)))
                 await asyncio.sleep(0)
-        return [answer for told, each in zip(answers, stored, strict=True) for answer in _filled(told, each.result())]
+        found = _shared([each.result() for each in stored], [told.count(None) for told in answers])
+        return [answer for told, each in zip(answers, found, strict=True) for answer in _filled(told, each)]
+
+    async def _store(self, tasks: Sequence[Task]) -> list[Answer] | Exception:
+        try:
+            return await self._ledger.submit(tasks) if tasks else []
+        except Exception as error:
+            return error
 
     def within(
         self, caller: CallerTransactions | None, connection: Any, requests: Sequence[TaskRequest], by: Principal
@@ -127,6 +134,18 @@ def _build(builder: TaskBuilder, requests: Sequence[TaskRequest]) -> tuple[list[
         else:
             answers.append(None)
     return answers, tasks
+
+
+def _shared(stored: Sequence[list[Answer] | Exception], counts: Sequence[int]) -> list[list[Answer]]:
+    """An answer for each task. What kept a stretch from being stored is raised where it kept all of them."""
+    errors = [each for each in stored if isinstance(each, Exception)]
+    defects = [each for each in errors if not isinstance(each, PerdureError)]
+    if defects or (errors and not any(each for each in stored if isinstance(each, list))):
+        raise (defects or errors)[0]
+    return [
+        [each] * count if isinstance(each, PerdureError) else cast(list[Answer], each)
+        for each, count in zip(stored, counts, strict=True)
+    ]
 
 
 def _filled(answers: list[Answer | None], stored: Sequence[Answer]) -> list[Answer]:

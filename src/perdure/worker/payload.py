@@ -123,6 +123,8 @@ class PayloadCodec:
     def _fields_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self.names):
             raise Invalid(f"{self._kind!r} takes at most {len(self.names)} arguments, not {len(args)}", field="payload")
+        if not args:
+            return dict(kwargs)
         given = dict(zip(self.names, args, strict=False))
         for name, item in kwargs.items():
             if name in given:

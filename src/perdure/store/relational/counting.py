@@ -1,6 +1,5 @@
 """Counters by lane and state, changed in the transaction that moves the tasks."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from perdure.domain.states import TaskState
@@ -12,12 +11,12 @@ Move = tuple[int, str | None, str | None, int]
 
 def count_moves(tx: Transaction, moves: Iterable[Move]) -> None:
     """Count tasks out of one state and into another; `None` is outside."""
-    changes: Counter[tuple[int, str]] = Counter()
+    changes: dict[tuple[int, str], int] = {}
     for lane, source, target, moved in moves:
         if source is not None:
-            changes[lane, source] -= moved
+            changes[lane, source] = changes.get((lane, source), 0) - moved
         if target is not None:
-            changes[lane, target] += moved
+            changes[lane, target] = changes.get((lane, target), 0) + moved
     rising = [(lane, state, change) for (lane, state), change in changes.items() if change > 0]
     falling = [(lane, state, -change) for (lane, state), change in changes.items() if change < 0]
     if rising:

@@ -33,11 +33,10 @@ class Lanes:
 
     def numbers(self, tx: Transaction, wanted: Iterable[Lane]) -> dict[Lane, int]:
         """The numbers of lanes; those that are not there yet are made."""
-        lanes = set(wanted)
-        known = {lane: number for lane in lanes if (number := self._numbers.get(lane)) is not None}
-        missing = sorted(lanes - known.keys())
-        if missing:
-            known |= self._find(tx, missing)
+        numbers = self._numbers
+        known = {lane: numbers.get(lane, 0) for lane in wanted}
+        if not all(known.values()):
+            known |= self._find(tx, sorted(lane for lane, number in known.items() if not number))
         return known
 
     def _find(self, tx: Transaction, missing: list[Lane]) -> dict[Lane, int]:

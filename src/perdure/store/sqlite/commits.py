@@ -127,7 +127,7 @@ class Commits:
         if not self._flushing.acquire(blocking=False):
             return False
         try:
-            if self._connection is None or (self._lock is not None and not self._lock.acquire_at_once()):
+            if self._connection is None or not self._lock_at_once():
                 return False
             begun_us = self._monotonic_us()
             try:
@@ -139,6 +139,13 @@ class Commits:
                 self._judge(begun_us, self._monotonic_us())
         finally:
             self._flushing.release()
+
+    def _lock_at_once(self) -> bool:
+        try:
+            return self._lock is None or self._lock.acquire_at_once()
+        except OSError:
+            # `flush` will meet it again, and tell the caller.
+            return False
 
     def _judge(self, begun_us: int, ended_us: int) -> None:
         # One commit that took long says little; several in a row do, and then one that did not says that it is over.
@@ -163,7 +170,7 @@ class Commits:
         except STORE_FAULTS as error:
             self._fail([call], error)
         except Exception:
-            return False
+            return call.answered
         return True
 
     @property
@@ -194,7 +201,8 @@ class Commits:
             try:
                 self._in_turn(self._disconnect)
             except Exception:
-                self._disconnect()
+                with self._flushing, self._turn:
+                    self._disconnect()
         if self._lock is not None:
             self._lock.close()
 

@@ -166,11 +166,17 @@ def _configure_writing(connection: apsw.Connection, path: str) -> None:
         )
     connection.pragma("wal_autocheckpoint", 0)
     connection.pragma("journal_size_limit", JOURNAL_KEPT_BYTES)
-    connection.pragma("temp_store", "memory")
-    connection.pragma("cache_size", -PAGE_CACHE_KIB)
+    _configure(connection)
     # Rows are kept consistent by the operations and tested for it; looking up every parent costs the hot path a third.
     connection.pragma("foreign_keys", 0)
     connection.execute(WORKING_TABLES.read_text(encoding="utf-8"))
+
+
+def _configure(connection: apsw.Connection) -> None:
+    connection.pragma("temp_store", "memory")
+    connection.pragma("cache_size", -PAGE_CACHE_KIB)
+    # One plan for a statement, whatever is bound: else one that has a range is prepared anew each time it runs.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
 def open_reading(path: str, lock_timeout: float) -> apsw.Connection:
@@ -179,8 +185,7 @@ def open_reading(path: str, lock_timeout: float) -> apsw.Connection:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=STATEMENT_CACHE)
         try:
             connection.set_busy_timeout(round(lock_timeout * 1000))
-            connection.pragma("temp_store", "memory")
-            connection.pragma("cache_size", -PAGE_CACHE_KIB)
+            _configure(connection)
         except BaseException:
             connection.close()
             raise

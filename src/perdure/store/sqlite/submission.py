@@ -1,7 +1,8 @@
 """Submitting tasks that have no job."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import apsw
@@ -43,6 +44,8 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     if any(task.idempotency_key is not None for task in tasks):
         bind_keys(tx, "task", [(t.organization, t.principal, t.idempotency_key, t.id, t.request_hash) for t in fresh])
         answer_twins(tasks, answers, {task.id: state for task, state in zip(fresh, states, strict=True)})
+    if len(fresh) == len(tasks):
+        return list(map(Submitted._make, zip([task.id for task in tasks], states, repeat(False))))
     state_of = iter(states)
     return [
         answer if answer is not None else Submitted(task.id, next(state_of), False)
@@ -53,6 +56,10 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
 def _known_ids(tx: Transaction, tasks: Sequence[Task]) -> list[Answer]:
     found = tx.document("task_known", batch=batch([(task.organization, task.id) for task in tasks]))
     return [Submitted(tasks[place].id, TaskState(state), True) for place, state in found]
+
+
+PLAIN_WIDTH, WIDTH = 3, 9
+"""How many values the rows of `task_insert_plain` and `task_insert` have."""
 
 
 class Written(NamedTuple):
@@ -74,22 +81,25 @@ def write_tasks(
     if not tasks:
         return Written([], 0)
     first = int(tx.value("task_last")) + 1
-    lane_of_task, plain = _write_specifications(tx, tasks, lanes, first, job)
+    shapes, shape_of_task = _write_specifications(tx, tasks, lanes, first, job)
     tx.announce(Topic.READY)
-    if plain and not pending:
-        places = _count_in(tx, Counter((lane, QUEUED) for lane in lane_of_task), len(tasks))
-        tx.run("live_insert_plain", first=first, before=places)
-        return Written([TaskState.QUEUED] * len(tasks), first)
-    return Written(_write_live(tx, tasks, lane_of_task, first, pending), first)
+    if pending or any(shape.others for shape in shapes):
+        lane_of_task = [shape.number for shape in shape_of_task]
+        return Written(_write_live(tx, tasks, lane_of_task, first, pending), first)
+    moves: Counter[tuple[int, str]] = Counter()
+    for shape in shapes:
+        moves[shape.number, QUEUED] += len(shape.plain) // PLAIN_WIDTH
+    tx.run("live_insert_plain", first=first, before=_count_in(tx, moves, len(tasks)))
+    return Written([TaskState.QUEUED] * len(tasks), first)
 
 
 def _write_specifications(
     tx: Transaction, tasks: Sequence[Task], lanes: Lanes, first: int, job: int | None
-) -> tuple[list[int], bool]:
-    """Returns the lane of each task, and whether none has anything rare."""
+) -> tuple[Collection["_Shape"], list["_Shape"]]:
+    """Returns the shapes that there are, and which each task has."""
     shapes: dict[tuple[Any, ...], _Shape] = {}
     shape, shared = None, None
-    lane_of_task = []
+    shape_of_task = []
     for n, task in enumerate(tasks, first):
         own = task[1:6] + task[7:10] + task[12:19] + task[23:25] + task[26:27]
         if own != shared or shape is None:
@@ -103,18 +113,16 @@ def _write_specifications(
         else:
             rare = (task.waits, task.name, task.run_at_us, task.idempotency_key, task.request_hash, task.options)
             shape.others += (n, task.id, payload, *rare)
-        lane_of_task.append(shape)
+        shape_of_task.append(shape)
     numbers = lanes.numbers(tx, {shape.lane for shape in shapes.values()})
-    plain = True
     for shape in shapes.values():
         shape.number = numbers[shape.lane]
         constants = (tx.now_us, shape.number, job, *shape.constants)
         if shape.plain:
-            tx.insert("task_insert_plain", constants, shape.plain, 3)
+            tx.insert("task_insert_plain", constants, shape.plain, PLAIN_WIDTH)
         if shape.others:
-            plain = False
-            tx.insert("task_insert", constants, shape.others, 9)
-    return [shape.number for shape in lane_of_task], plain
+            tx.insert("task_insert", constants, shape.others, WIDTH)
+    return shapes.values(), shape_of_task
 
 
 class _Shape:

@@ -74,6 +74,9 @@ class Writer:
 
     def _look_at_backlog(self) -> None:
         """Flush a lone call here, and leave everything else to the thread."""
+        if self._pid != os.getpid():
+            # A loop that goes on in a forked child: what gathered is its parent's.
+            return
         self._looking = None
         call = self._backlog.take_lone(HERE_MAX_ITEMS)
         if call is None:
@@ -83,7 +86,15 @@ class Writer:
             if self.commits.checkpoint_due:
                 self._backlog.nudge()
         else:
+            self._leave_to_thread(call)
+
+    def _leave_to_thread(self, call: Call) -> None:
+        try:
             self._backlog.put_back(call)
+        except Misuse as error:
+            # Closed meanwhile by another loop, on its thread.
+            call.error = error
+            call.resolve()
 
     def nudge(self) -> None:
         """Let the thread look at the file, because somebody waits for news now."""
@@ -113,7 +124,7 @@ class Writer:
                 commits.flush(calls)
                 deliver(calls)
                 del calls
-            elif backlog.closed:
+            elif backlog.end():
                 break
             commits.after_flush()
             if foreign.due():
