@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -15,13 +15,11 @@ from perdure.store import health
 from perdure.store.sqlite import health as sqlite_health
 from perdure.store.sqlite import schema
 
+if TYPE_CHECKING:
+    from servers.databases import Databases
 
-class Disk(NamedTuple):
-    """What `shutil.disk_usage` tells."""
-
-    total: int
-    used: int
-    free: int
+OF_THE_TESTS_SERVER = ["fsync", "full_page_writes", "autovacuum"]
+"""What the tests' PostgreSQL does without."""
 
 
 @pytest.fixture
@@ -144,6 +142,34 @@ def test_a_clock_that_is_off_is_warned_of(perdure: Perdure, made: Path, seconds:
         )
     assert warned_of(perdure) == ["clock_difference_seconds"]
     assert f"60.0 s {told} this machine's clock" in perdure("doctor").out
+
+
+def test_a_database_is_looked_at_with_its_tables(
+    perdure: Perdure, postgres_databases: "Databases", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres_databases.server.url(postgres_databases.make("template1"))
+    monkeypatch.setenv("PERDURE_STORE", url)
+    assert warned_of(perdure) == [*OF_THE_TESTS_SERVER, "schema_steps_missing"]
+    assert perdure("db", "migrate").code == 0
+    assert warned_of(perdure) == OF_THE_TESTS_SERVER
+    [live] = [table for table in perdure("doctor", "--json").json["tables"] if table["name"] == "perdure_live"]
+    assert live == {
+        "name": "perdure_live",
+        "rows": 0,
+        "dead_rows": 0,
+        "size_bytes": live["size_bytes"],
+        "vacuumed_at": None,
+        "analyzed_at": None,
+    }
+    shown = perdure("doctor").out
+    assert "perdure_live" in shown
+    assert "warning: fsync: fsync is off" in shown
+
+
+def test_a_server_that_is_not_there_is_exit_code_3(perdure: Perdure) -> None:
+    answer = perdure("doctor", "--json", "--store", "postgresql://postgres:very-secret@127.0.0.1:1/shop")
+    assert (answer.code, answer.out, answer.problem["code"]) == (3, "", "store_unreachable")
+    assert "very-secret" not in answer.err
 
 
 @pytest.mark.parametrize(
