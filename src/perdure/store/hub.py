@@ -62,6 +62,13 @@ def _wake_all(waiters: list[Waiter]) -> None:
         _wake(waiter)
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class Hub:
     """Who waits in this process, and for what."""
 
@@ -108,7 +115,11 @@ class Hub:
             waiter = subscription.hint(topics.value)
             if waiter is not None:
                 by_loop.setdefault(subscription.loop, []).append(waiter)
+        here = _running_loop() if by_loop else None
         for loop, waiters in by_loop.items():
+            if loop is here:
+                _wake_all(waiters)
+                continue
             try:
                 loop.call_soon_threadsafe(_wake_all, waiters)
             except RuntimeError:
