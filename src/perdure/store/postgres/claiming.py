@@ -108,12 +108,15 @@ def _look(tx: Transaction, worker: str) -> _Worker | None:
     found = tx.run("claim_look", worker=worker)
     if not found:
         return None
-    *granted, capacity, order, held_from, due, overdue, newest_lane, paused = found[0]
+    ((kinds, queues, organizations, capabilities, capacity, order, held_from, due, overdue, newest_lane, paused),) = (
+        found
+    )
     if due:
         sweep_due(tx, limits.SWEEP_MAX_TASKS)
     if overdue:
         sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
-    return _Worker(worker, Grants(*granted, paused), capacity, order, held_from, newest_lane)
+    grants = Grants(kinds, queues, organizations, capabilities, paused)
+    return _Worker(worker, grants, capacity, order, held_from, newest_lane)
 
 
 def _lease_from(

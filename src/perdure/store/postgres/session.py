@@ -45,8 +45,8 @@ class Session:
         connection.prepare_threshold = None if self.pooled else PREPARE_AFTER
         connection.prepared_max = PREPARED_MAX
         begin = "transaction_begin_serializable" if serializable else "transaction_begin"
-        self._begin_durable = self._compose([begin], limits, durable=True)
-        self._begin_light = self._compose([begin], limits, durable=False)
+        self._begin_durable = self._compose([begin, "writing_by_index"], limits, durable=True)
+        self._begin_light = self._compose([begin, "writing_by_index"], limits, durable=False)
         reading = limits._replace(statement_timeout_ms=limits.question_timeout_ms)
         self._begin_reading = self._compose(["transaction_begin_read", "reading_by_index"], reading, durable=False)
 

@@ -25,7 +25,8 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
     """End attempts whose guard holds; answer repeats as they were answered first."""
     answers: list[Settled] = [_LOST] * len(settlings)
     seen: set[tuple[str, str]] = set()
-    once, again = [], []
+    once: list[int] = []
+    again: list[int] = []
     for place, each in enumerate(settlings):
         named = each.hold[1:3]
         (again if named in seen else once).append(place)

@@ -5,4 +5,4 @@ SET waits = live.waits - touched.good - touched.bad,
     bad = live.bad + touched.bad,
     excused = live.excused + touched.excused
 FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint, good bigint, bad bigint, excused bigint)
-WHERE live.n = touched.child AND live.state = 'pending' AND live.waits > 0
+WHERE live.n = ANY (ARRAY[touched.child]) AND coalesce(live.state, '') = 'pending' AND live.waits > 0

@@ -5,9 +5,9 @@ WITH met AS (
         row_number() OVER (ORDER BY live.n) + jsonb_array_length(%(joining)s::jsonb) AS position,
         live.n, live.lane, live.state AS from_state
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
-    JOIN perdure_live AS live ON live.n = touched.child
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])
     JOIN perdure_tasks AS tasks ON tasks.n = live.n
-    WHERE live.state = 'pending'
+    WHERE coalesce(live.state, '') = 'pending'
     AND CASE CASE WHEN tasks.parents = 0 THEN 'all_done' ELSE tasks.rule END
         WHEN 'all_succeeded' THEN live.waits = 0 AND live.bad = live.excused
         WHEN 'all_done' THEN live.waits = 0

@@ -15,7 +15,7 @@ WITH counted AS MATERIALIZED (
 locked AS MATERIALIZED (
     SELECT counted.*
     FROM counted
-    JOIN perdure_live AS live ON live.n = counted.child
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[counted.child])
     ORDER BY counted.child
     FOR UPDATE OF live
 )

@@ -6,9 +6,9 @@ WITH unmet AS (
         CASE WHEN tasks.rule = 'all_succeeded' THEN 'upstream_failed' ELSE 'trigger_unmet' END AS reason,
         'system' AS actor
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
-    JOIN perdure_live AS live ON live.n = touched.child
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])
     JOIN perdure_tasks AS tasks ON tasks.n = live.n
-    WHERE live.state = 'pending' AND tasks.parents > 0
+    WHERE coalesce(live.state, '') = 'pending' AND tasks.parents > 0
     AND CASE tasks.rule
         WHEN 'all_succeeded' THEN live.bad > live.excused
         WHEN 'any_succeeded' THEN live.waits = 0 AND live.good = 0

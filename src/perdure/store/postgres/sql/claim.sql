@@ -55,7 +55,7 @@ leased AS (
         )
     FROM numbered
     CROSS JOIN LATERAL (SELECT * FROM perdure_tasks AS tasks WHERE tasks.n = numbered.n LIMIT 1) AS tasks
-    WHERE live.n = numbered.n AND live.state = 'queued'
+    WHERE live.n = ANY (ARRAY[numbered.n]) AND live.seq = numbered.seq
     AND (live.fence = 0 OR (
         SELECT count(*) FROM perdure_attempts AS attempts
         WHERE attempts.n = live.n AND attempts.id = numbered.lease ->> 0
@@ -95,10 +95,14 @@ FROM (
         tasks.encoding, tasks.timeout_us, tasks.name, tasks.parents, tasks.retry, tasks.options, tasks.initiator,
         tasks.max_attempts
     FROM held
-    JOIN perdure_live AS live ON live.n = held.n AND live.attempt_id = held.attempt_id
-    JOIN perdure_tasks AS tasks ON tasks.n = held.n
+    CROSS JOIN LATERAL (SELECT * FROM perdure_live AS live WHERE live.n = held.n LIMIT 1) AS live
+    CROSS JOIN LATERAL (SELECT * FROM perdure_tasks AS tasks WHERE tasks.n = held.n LIMIT 1) AS tasks
     WHERE held.place IS NOT NULL
 ) AS lease
-LEFT JOIN perdure_jobs AS jobs ON jobs.j = lease.job
+LEFT JOIN LATERAL (
+    SELECT jobs.j, jobs.id, jobs.state FROM perdure_jobs AS jobs
+    WHERE jobs.j >= lease.job AND jobs.j <= lease.job
+    ORDER BY jobs.j LIMIT 1
+) AS jobs ON true
 LEFT JOIN perdure_checkpoints AS checkpoints ON checkpoints.n = lease.n AND checkpoints.generation = lease.generation
 ORDER BY (%(known)s::jsonb -> lease.attempt_id)::bigint

@@ -2,17 +2,20 @@
 -- before one: whether tasks are due or overdue, which is the newest lane, and what is paused.
 SELECT
     kinds::text, queues::text, organizations::text, capabilities::text, capacity, ordered, held_from,
-    EXISTS (
-        SELECT 1 FROM perdure_live AS live
-        WHERE state IN ('pending', 'retrying') AND waits = 0 AND due_us <= %(now)s::bigint
-    ),
-    EXISTS (
-        SELECT 1 FROM perdure_live AS live
-        WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying') AND expires_us <= %(now)s::bigint
-    ) OR EXISTS (
-        SELECT 1 FROM perdure_live AS live
-        WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying') AND deadline_us <= %(now)s::bigint
-    ),
+    (
+        SELECT due_us FROM perdure_live AS live
+        WHERE state IN ('pending', 'retrying') AND waits = 0
+        ORDER BY due_us LIMIT 1
+    ) <= %(now)s::bigint,
+    least((
+        SELECT expires_us FROM perdure_live AS live
+        WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')
+        ORDER BY expires_us LIMIT 1
+    ), (
+        SELECT deadline_us FROM perdure_live AS live
+        WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')
+        ORDER BY deadline_us LIMIT 1
+    )) <= %(now)s::bigint,
     (SELECT max(lane) FROM perdure_lanes AS lanes),
     (
         SELECT jsonb_agg(jsonb_build_array(organization, type, name) ORDER BY organization, type, name)::text

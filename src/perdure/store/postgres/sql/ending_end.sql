@@ -16,5 +16,5 @@ SELECT
 FROM jsonb_to_recordset(%(ending)s::jsonb) AS ending (
     n bigint, state text, reason text, actor text, error text, cancel_text text, cancel_note text
 )
-JOIN perdure_live AS live ON live.n = ending.n
+JOIN perdure_live AS live ON live.n = ANY (ARRAY[ending.n])
 WHERE live.state IN ('pending', 'queued', 'retrying')

@@ -4,7 +4,9 @@ SET state = 'running', started_us = coalesce(started_us, %(now)s::bigint)
 FROM (
     SELECT found.j
     FROM (SELECT DISTINCT value::bigint AS j FROM jsonb_array_elements_text(%(batch)s::jsonb) AS asked (value)) AS asked
-    CROSS JOIN LATERAL (SELECT j FROM perdure_jobs AS jobs WHERE jobs.j = asked.j LIMIT 1) AS found
+    CROSS JOIN LATERAL (
+        SELECT j FROM perdure_jobs AS jobs WHERE jobs.j >= asked.j AND jobs.j <= asked.j ORDER BY jobs.j LIMIT 1
+    ) AS found
     ORDER BY found.j
 ) AS started
-WHERE jobs.j = started.j AND jobs.state = 'pending'
+WHERE jobs.j = ANY (ARRAY[started.j]) AND jobs.state = 'pending'

@@ -20,7 +20,7 @@ WITH tally AS MATERIALIZED (
 locked AS MATERIALIZED (
     SELECT tally.*
     FROM tally
-    JOIN perdure_jobs AS jobs ON jobs.j = tally.j
+    JOIN perdure_jobs AS jobs ON jobs.j = ANY (ARRAY[tally.j])
     WHERE jobs.open > 0
     ORDER BY tally.j
     FOR NO KEY UPDATE OF jobs
@@ -46,4 +46,4 @@ SET open = jobs.open - tally.ends,
         ELSE 'succeeded'
     END
 FROM locked AS tally
-WHERE jobs.j = tally.j AND jobs.open > 0
+WHERE jobs.j = ANY (ARRAY[tally.j]) AND jobs.open > 0

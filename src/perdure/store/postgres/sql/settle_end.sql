@@ -40,7 +40,7 @@ removed AS (
     DELETE FROM perdure_live AS live
     USING item
     LEFT JOIN perdure_receipts AS receipts ON receipts.n = item.n AND receipts.attempt_id = item.attempt_id
-    WHERE live.n = item.n AND live.attempt_id = item.attempt_id
+    WHERE live.n = ANY (ARRAY[item.n]) AND coalesce(live.attempt_id, '') = item.attempt_id
     AND CASE item.guard
         WHEN 'holder' THEN
             live.token = item.token AND live.lease_ends_us > %(now)s::bigint

@@ -39,8 +39,8 @@ locked AS MATERIALIZED (
         live.queued_us, live.leased_us, live.started_us, item.place, item.guard, item.to_state, item.attempt_state,
         item.reason, item.charge, item.delay_us, item.clears_ttl, item.error, item.digest, item.ran_us
     FROM item
-    JOIN perdure_live AS live ON live.n = item.n
-    WHERE live.attempt_id = item.sent_id
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[item.n])
+    WHERE coalesce(live.attempt_id, '') = item.sent_id
     AND live.state IN ('leased', 'running')
     AND NOT EXISTS (
         SELECT 1 FROM perdure_receipts AS receipts WHERE receipts.n = live.n AND receipts.attempt_id = live.attempt_id LIMIT 1
@@ -100,7 +100,7 @@ returned AS (
         started_us = NULL,
         lease_ends_us = NULL
     FROM placed
-    WHERE live.n = placed.n AND live.attempt_id = placed.attempt_id AND live.state IN ('leased', 'running')
+    WHERE live.n = ANY (ARRAY[placed.n]) AND live.fence = placed.fence AND live.state IN ('leased', 'running')
 ),
 counted AS (
     INSERT INTO perdure_count_changes (lane, state, change)

@@ -30,38 +30,30 @@ template AS MATERIALIZED (
         value -> 1 AS own
     FROM jsonb_array_elements(%(batch)s::jsonb)
 ),
-asked AS MATERIALIZED (
-    SELECT template.*, own.value AS self, (own.value ->> 0)::bigint AS place, own.value ->> 1 AS id
+asked AS (
+    SELECT
+        template.organization, template.lane, template.job, template.encoding, template.principal, template.initiator,
+        template.ttl_us, template.execution_limit_us, template.timeout_us, template.lease_us, template.max_attempts,
+        template.max_losses, template.on_loss, template.rule, template.if_failed, template.retry,
+        own.value AS self,
+        (own.value ->> 0)::bigint AS place,
+        coalesce(own.value ->> 3, 'queued') AS state,
+        (
+            SELECT 1 FROM perdure_tasks AS tasks
+            WHERE tasks.organization = template.organization AND tasks.id = own.value ->> 1
+        ) AS known
     FROM gate
     CROSS JOIN template
     CROSS JOIN LATERAL jsonb_array_elements(template.own) AS own (value)
     WHERE gate.open
     ORDER BY place
 ),
-known AS MATERIALIZED (
-    SELECT asked.place
-    FROM asked
-    CROSS JOIN LATERAL (
-        SELECT 1 FROM perdure_tasks AS tasks
-        WHERE tasks.organization = asked.organization AND tasks.id = asked.id
-        LIMIT 1
-    ) AS there
-),
 item AS MATERIALIZED (
     SELECT
-        fresh.*,
-        nextval('perdure_tasks_n_seq') AS n,
-        CASE WHEN fresh.state = 'queued' THEN nextval('perdure_seq') END AS seq
-    FROM (
-        SELECT
-            asked.*,
-            coalesce(asked.self ->> 3, 'queued') AS state,
-            coalesce((asked.self ->> 4)::bigint, %(now)s::bigint) AS due_us,
-            coalesce((asked.self ->> 5)::bigint, 0) AS parents
-        FROM asked
-        WHERE asked.place NOT IN (SELECT place FROM known)
-        ORDER BY asked.place
-    ) AS fresh
+        asked.*,
+        CASE WHEN known IS NULL THEN nextval('perdure_tasks_n_seq') END AS n,
+        CASE WHEN known IS NULL AND state = 'queued' THEN nextval('perdure_seq') END AS seq
+    FROM asked
 ),
 tasks AS (
     INSERT INTO perdure_tasks (
@@ -70,25 +62,28 @@ tasks AS (
         idempotency_key, request_hash, retry, options
     )
     SELECT
-        n, organization, id, lane, job, self ->> 6,
+        n, organization, self ->> 1, lane, job, self ->> 6,
         CASE encoding WHEN 'json' THEN convert_to(self ->> 2, 'UTF8') ELSE decode(self ->> 2, 'hex') END,
         encoding, principal, initiator, %(now)s::bigint, (self ->> 7)::bigint, ttl_us,
-        execution_limit_us, timeout_us, lease_us, max_attempts, max_losses, on_loss, parents, rule, if_failed,
-        self ->> 8, self ->> 9, retry, (self ->> 10)::json
+        execution_limit_us, timeout_us, lease_us, max_attempts, max_losses, on_loss,
+        coalesce((self ->> 5)::bigint, 0), rule, if_failed, self ->> 8, self ->> 9, retry, (self ->> 10)::json
     FROM item
+    WHERE known IS NULL
 ),
 live AS (
     INSERT INTO perdure_live (n, organization, lane, job, waits, state, seq, due_us, expires_us, queued_us)
     SELECT
-        n, organization, lane, job, parents, state, seq, due_us, %(now)s::bigint + ttl_us,
+        n, organization, lane, job, coalesce((self ->> 5)::bigint, 0), state, seq,
+        coalesce((self ->> 4)::bigint, %(now)s::bigint), %(now)s::bigint + ttl_us,
         CASE state WHEN 'queued' THEN %(now)s::bigint END
     FROM item
+    WHERE known IS NULL
 ),
 counted AS (
     INSERT INTO perdure_count_changes (lane, state, change)
-    SELECT lane, state, count(*) FROM item GROUP BY lane, state
+    SELECT lane, state, count(*) FROM item WHERE known IS NULL GROUP BY lane, state
 )
 SELECT
     (SELECT open FROM gate),
-    (SELECT array_agg(place) FROM known),
-    CASE WHEN %(numbered)s::boolean THEN (SELECT array_agg(n ORDER BY place) FROM item) END
+    (SELECT array_agg(place) FROM item WHERE known IS NOT NULL),
+    CASE WHEN %(numbered)s::boolean THEN (SELECT array_agg(n ORDER BY place) FROM item WHERE known IS NULL) END
