@@ -157,6 +157,13 @@ class Ids:
         """A new lease token: 32 hexadecimal digits that nobody can guess."""
         return f"{self._random_bits(128):032x}"
 
+    def tokens(self, count: int) -> list[str]:
+        """`count` new lease tokens: what that many calls of `token` would give, for less."""
+        if self._given_bits is not None:
+            return [self.token() for _ in range(count)]
+        digits = secrets.token_hex(16 * count)
+        return [digits[start : start + 32] for start in range(0, len(digits), 32)]
+
 
 def hostname() -> str:
     """The name of this machine, for people."""

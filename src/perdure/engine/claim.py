@@ -50,7 +50,7 @@ class Claim:
         self._unanswered.pop(worker_id, None)
 
     def _new(self, count: int) -> list[tuple[str, str]]:
-        return [(self._ids.new(), self._ids.token()) for _ in range(count)]
+        return list(zip(self._ids.some(count), self._ids.tokens(count), strict=True))
 
     def _take_unanswered(self, worker_id: str) -> list[tuple[str, str]] | None:
         waiting = self._unanswered.get(worker_id)
