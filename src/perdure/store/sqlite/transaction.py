@@ -11,6 +11,7 @@ from perdure.store.wakeups import Topic
 ROW_COUNTS = (500, 50, 5, 1)
 """How many rows one step inserts: few different texts, so that each is prepared once and kept."""
 
+_NO_TOPIC = Topic(0)
 _decode = msgspec.json.Decoder().decode
 
 
@@ -33,7 +34,7 @@ class Transaction:
     def __init__(self, connection: Connection, now_us: int) -> None:
         self.connection = connection
         self.now_us = now_us
-        self.topics = Topic(0)
+        self.topics = _NO_TOPIC
         self._after_commit: list[Callable[[], None]] = []
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
