@@ -86,6 +86,7 @@ class Watched:
             chance=system.chance,
             version=version("perdure"),
             handled=self._handled,
+            tracer=system.tracer,
         )
 
     def duty(self, duty: Duty, seen: Callable[[], None]) -> Duty:

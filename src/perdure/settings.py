@@ -152,6 +152,7 @@ class Settings:
     log_level: str = _setting(
         "info", "The least severe log line written.", choices=("debug", "info", "warning", "error")
     )
+    traces: str = _setting("off", "Who makes traces of submits and attempts.", choices=("off", "opentelemetry"))
     log_format: str = _setting("text", "How log lines look.", choices=("text", "json"))
 
     def __post_init__(self) -> None:

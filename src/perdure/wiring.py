@@ -27,6 +27,7 @@ from perdure.worker.registry import Registry
 from perdure.worker.worker_settings import WorkerSettings
 
 if TYPE_CHECKING:
+    from perdure.telemetry.tracer import Tracer
     from perdure.worker.loop import Worker
 
 POSTGRES_SCHEMES = ("postgresql", "postgres")
@@ -52,6 +53,8 @@ class System:
     engine: Operations
     known_kinds: set[str] = field(default_factory=set)
     """Kinds that the store is known to know."""
+    tracer: "Tracer | None" = None
+    """Who makes traces of what is submitted and run here."""
 
     def worker(self, registry: Registry, **options: Any) -> "Worker":
         """A worker on this engine. Options replace the settings of the same names."""
@@ -66,6 +69,7 @@ class System:
             chance=self.chance,
             version=version("perdure"),
             address=shown(self.settings.store),
+            tracer=self.tracer,
         )
 
     def _afar(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -97,19 +101,21 @@ async def open_system(
     ids: Ids | None = None,
     chance: Chance | None = None,
     inline: bool = False,
+    tracer: "Tracer | None" = None,
 ) -> System:
     """Open what the settings name. Raises `Misuse`, one of `Unavailable` or one of `StoreUnusable`.
 
-    `inline` is for tests: no threads, every call of the store runs at once.
+    `inline` is for tests: no threads, every call of the store runs at once. `tracer` goes before that of the settings.
     """
+    tracer = tracer or _tracer_of(settings)
     ticking = clock or SystemClock()
     chance = chance or Chance()
     ids = ids or Ids(ticking)
     if is_gateway(settings.store):
-        return System(settings, ticking, ids, chance, None, _remote(settings.store, ids, chance))
+        return System(settings, ticking, ids, chance, None, _remote(settings.store, ids, chance), tracer=tracer)
     store = await _open_store(settings, clock, inline)
     engine = Engine(store, clock=ticking, ids=ids, chance=chance, settings=engine_settings(settings))
-    return System(settings, ticking, ids, chance, store, engine)
+    return System(settings, ticking, ids, chance, store, engine, tracer=tracer)
 
 
 async def _open_store(settings: Settings, clock: Clock | None, inline: bool) -> Store:
@@ -120,6 +126,19 @@ async def _open_store(settings: Settings, clock: Clock | None, inline: bool) -> 
         return await PostgresStore.open(url, clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
     path = sqlite_path(settings.store)
     return await SqliteStore.open(path, clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
+
+
+def _tracer_of(settings: Settings) -> "Tracer | None":
+    if settings.traces == "off":
+        return None
+    try:
+        # Here, because it is an extra.
+        from perdure.telemetry.opentelemetry_tracer import OpenTelemetryTracer
+    except ImportError as error:
+        raise Misuse(
+            f"traces by OpenTelemetry need its API: install perdure[otel] ({error})", field="traces"
+        ) from error
+    return OpenTelemetryTracer(version("perdure"))
 
 
 def _remote(url: str, ids: Ids, chance: Chance) -> Operations:

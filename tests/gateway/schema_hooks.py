@@ -10,6 +10,7 @@ SHOWN = st.text(alphabet=string.ascii_letters + string.digits + "-_.:äß", min_
 schemathesis.openapi.format("title", SHOWN)
 schemathesis.openapi.format("key", SHOWN)
 schemathesis.openapi.format("cursor", st.just(""))
+schemathesis.openapi.format("etag", st.sampled_from(["*", '"1-0123456789ab"']))
 KNOWN = {"name", "on_failure"}
 NEAR = st.integers(0, 10**7).map(lambda seconds: (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat())
 schemathesis.openapi.format("date-time", NEAR)
@@ -24,6 +25,8 @@ def before_call(context, case, kwargs):
             adjust(item)
     if isinstance(body, dict):
         adjust(body)
+        if case.operation.path == "/v1/definitions/kinds/{kind}" and isinstance(body.get("kind"), str):
+            body["kind"] = case.path_parameters["kind"]
         if case.operation.path == "/v1/jobs" and isinstance(body.get("tasks"), list):
             for number, task in enumerate(body["tasks"]):
                 if isinstance(task, dict):

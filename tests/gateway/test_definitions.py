@@ -73,3 +73,5 @@ async def test_what_is_no_tag_is_malformed(value: str, asker: Asker):
             assert (answer.status, answer.json["field"].lower()) == (400, header)
     assert (await asker.ask("PUT", QUEUE, {}, headers={"if-none-match": '"3-1"'})).status == 400
     assert (await asker.ask("DELETE", QUEUE, headers={"if-none-match": "*"})).status == 400
+    both = {"if-none-match": "*", "if-match": "*"}
+    assert (await asker.ask("PUT", QUEUE, {}, headers=both)).status == 412

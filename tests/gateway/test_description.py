@@ -15,6 +15,7 @@ from perdure.gateway import problems
 from perdure.gateway.routes import ROUTES
 
 SCHEMATHESIS = str(Path(sys.executable).parent / "schemathesis")
+CONFIG = str(Path(__file__).with_name("schemathesis.toml"))
 MAX_EXAMPLES = os.environ.get("PERDURE_SCHEMA_EXAMPLES", "3")
 
 
@@ -49,7 +50,17 @@ async def test_every_type_of_problem_has_a_page(asker: Asker):
 def test_generated_requests_find_no_disagreement(tmp_path: Path):
     with served_process(tmp_path) as (_, url):
         environ = {**os.environ, "SCHEMATHESIS_HOOKS": "gateway.schema_hooks", "PYTHONPATH": str(TESTS)}
-        command = [SCHEMATHESIS, "run", f"{url}/openapi.json", "--max-examples", MAX_EXAMPLES, "--seed", "1"]
+        command = [
+            SCHEMATHESIS,
+            "--config-file",
+            CONFIG,
+            "run",
+            f"{url}/openapi.json",
+            "--max-examples",
+            MAX_EXAMPLES,
+            "--seed",
+            "1",
+        ]
         command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
         run = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout[-20_000:]

@@ -7,7 +7,7 @@ import msgspec
 from perdure import wire
 from perdure.engine.definitions import ANY, NONE, Document
 from perdure.engine.engine import Operations
-from perdure.errors import Malformed, NotFound
+from perdure.errors import Malformed, NotFound, PreconditionFailed
 from perdure.gateway.request import Answer, Request
 from perdure.store.definitions import DefinitionType
 
@@ -69,8 +69,10 @@ class DefinitionHandlers:
         conditions = request.conditions
         expected = conditions.if_match
         if conditions.if_none_match is not None:
-            if conditions.if_none_match != ANY or expected is not None:
-                raise Malformed("a PUT takes If-Match with an ETag, or If-None-Match: *", field="If-None-Match")
+            if conditions.if_none_match != ANY:
+                raise Malformed("a PUT takes If-None-Match: * only", field="If-None-Match")
+            if expected is not None:
+                raise PreconditionFailed("If-Match and If-None-Match: * never hold together", field="If-None-Match")
             expected = NONE
         put = await self._operations.put_definition(type, _name(request, type), said, request.by, expected)
         return Answer(msgspec.convert(put.value, body), 201 if put.created else 200, (_tag(put),))

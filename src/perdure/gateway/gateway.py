@@ -34,6 +34,7 @@ from perdure.gateway.request import (
     Send,
     encode,
     idempotency_key,
+    traceparent,
 )
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES
@@ -179,7 +180,9 @@ class Gateway:
         key = idempotency_key(route, headers)
         body = await reading.body(headers, receive)
         conditions = conditions_of(headers) if route.conditional else NO_CONDITIONS
-        answer = await handler(Request(by, match.variables, query, body, key, receive, conditions))
+        answer = await handler(
+            Request(by, match.variables, query, body, key, receive, conditions, traceparent(route, headers))
+        )
         shown = answer.body
         if shown is None:
             return _Sent(route.name, answer.status, [*answer.headers], b"")

@@ -23,6 +23,9 @@ class JobHandlers:
     async def submit_job(self, request: Request) -> Answer:
         """Submit a job."""
         body: wire.SubmitJob = request.body
+        if request.trace is not None:
+            for task in body.tasks:
+                task.trace = task.trace or request.trace
         key = body.idempotency_key if request.key is None else chosen_key(request.key, body.idempotency_key)
         answer = await self._operations.submit_job(
             JobRequest(

@@ -47,6 +47,13 @@ NAMES_MAX_CHARS = {
     "kind": limits.KIND_MAX_CHARS,
     "organization": limits.NAME_MAX_CHARS,
 }
+TAG = {"type": "string", "format": "etag"}
+"""Format `etag`: one ETag in its quotes, or `*`."""
+CONDITIONS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
+    "GET": (("If-None-Match", TAG),),
+    "PUT": (("If-Match", TAG), ("If-None-Match", {"type": "string", "enum": ["*"]})),
+    "DELETE": (("If-Match", TAG),),
+}
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -170,15 +177,15 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 def _headers(route: Route) -> list[dict[str, Any]]:
     if route.conditional:
-        names = ["If-None-Match"] if route.method == "GET" else ["If-Match"]
-        if route.method == "PUT":
-            names.append("If-None-Match")
-        shape = {"type": "string", "format": "etag"}
-        return [{"name": name, "in": "header", "required": False, "schema": shape} for name in names]
+        return [_header(*each) for each in CONDITIONS[route.method]]
     if not route.keyed:
         return []
     schema = {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_MAX_BYTES, "format": "key"}
-    return [{"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema}]
+    return [_header("Idempotency-Key", schema), _header("traceparent", {"type": "string"})]
+
+
+def _header(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "header", "required": False, "schema": schema}
 
 
 def _inlined(schema: Any, components: dict[str, Any]) -> Any:

@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 class Request:
     """One request, decoded. `body` and `query` are of the route's types."""
 
-    __slots__ = ("_receive", "body", "by", "conditions", "key", "path", "query")
+    __slots__ = ("_receive", "body", "by", "conditions", "key", "path", "query", "trace")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class Request:
         key: str | None,
         receive: Receive,
         conditions: Conditions = NO_CONDITIONS,
+        trace: str | None = None,
     ) -> None:
         self.by = by
         self.path = path
@@ -63,6 +64,8 @@ class Request:
         self.key = key
         """The header `Idempotency-Key`."""
         self.conditions = conditions
+        self.trace = trace
+        """The header `traceparent`."""
         self._receive = receive
 
     async def gone(self) -> None:
@@ -210,6 +213,12 @@ def idempotency_key(route: Route, headers: Mapping[bytes, bytes]) -> str | None:
             field="Idempotency-Key",
         )
     return text
+
+
+def traceparent(route: Route, headers: Mapping[bytes, bytes]) -> str | None:
+    """The header's value, for routes that submit. Whether it is one is seen later: an invalid one is dropped."""
+    value = headers.get(b"traceparent")
+    return value.decode("latin-1") if value is not None and route.keyed else None
 
 
 def _check_utf8(data: bytes) -> None:

@@ -26,6 +26,9 @@ class TaskHandlers:
     async def submit_tasks(self, request: Request) -> Answer:
         """Submit one task, or a list of them."""
         body = request.body
+        if request.trace is not None:
+            for task in body if isinstance(body, list) else (body,):
+                task.trace = task.trace or request.trace
         if isinstance(body, list):
             return await self._submit_list(request, body)
         if request.key is not None:

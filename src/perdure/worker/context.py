@@ -24,6 +24,7 @@ from perdure.worker.held import HeldAttempt
 from perdure.worker.payload import BadPayload
 from perdure.worker.reporting import Reporter, lease_lost
 from perdure.worker.results import BadResult, decode_result, encode_result
+from perdure.worker.tracing import trace_of
 from perdure.worker.work_source import WorkSource
 
 T = TypeVar("T")
@@ -120,6 +121,11 @@ class _AttemptKnowledge:
     def idempotency_key(self) -> str:
         """The same for all attempts of one generation: give it to other systems to have effects once."""
         return f"{self._held.hold.task_id}:{self._held.lease.generation}"
+
+    @property
+    def trace(self) -> str | None:
+        """The W3C `traceparent` with which the task was submitted, to carry on to whatever the handler calls."""
+        return trace_of(self._held.lease.options)
 
     @property
     def parents(self) -> Mapping[str, Any]:

@@ -14,7 +14,8 @@ from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, NotStarted, Outcome
 from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import ParentResult
-from perdure.worker import capturing
+from perdure.telemetry.tracer import Tracer
+from perdure.worker import capturing, tracing
 from perdure.worker.context import Context, Inputs, SyncContext
 from perdure.worker.handler import Handler
 from perdure.worker.held import HeldAttempt, StopReason
@@ -40,6 +41,7 @@ class Executor:
         default_timeout: float | None,
         suspended: Callable[[], None],
         stop: Callable[[HeldAttempt, StopReason], None],
+        tracer: Tracer | None = None,
     ) -> None:
         self._source = source
         self._reporter = reporter
@@ -47,6 +49,7 @@ class Executor:
         self._default_timeout_us = None if default_timeout is None else round(default_timeout * SECOND_US)
         self._suspended = suspended
         self._stop = stop
+        self._tracer = tracer
         self._loop = asyncio.get_running_loop()
         self._threads = HandlerThreads()
 
@@ -134,11 +137,12 @@ class Executor:
         return value
 
     def _own_context(self, held: HeldAttempt) -> contextvars.Context:
-        """A context for the handler alone, in which what is logged is captured."""
+        """A context for the handler alone, in which what is logged is captured and its span is the one under way."""
         own = contextvars.copy_context()
         capture = self._reporter.capture(held)
         if capture is not None:
             own.run(capturing.begin, capture)
+        tracing.begin(self._tracer, held, own)
         return own
 
     def _arm(self, held: HeldAttempt) -> asyncio.TimerHandle:

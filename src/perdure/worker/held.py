@@ -10,6 +10,7 @@ from perdure.domain.attempt import Hold, Lease, Progress
 from perdure.domain.limits import SECOND_US
 
 if TYPE_CHECKING:
+    from perdure.telemetry.tracer import Run
     from perdure.worker.attempt_log import AttemptLog
     from perdure.worker.handler import Handler
 
@@ -72,6 +73,7 @@ class HeldAttempt:
         "progress",
         "renew_at_us",
         "report_due",
+        "run",
         "seen",
         "sent_us",
         "started_us",
@@ -120,6 +122,8 @@ class HeldAttempt:
         self.log: AttemptLog | None = None
         """What its handler logged, once it has."""
         self.report_due = False
+        self.run: Run | None = None
+        """Its span, while its handler runs and where somebody traces."""
         self.parts_sent = 0
         self._flag: threading.Event | None = None
         self._waiters: list[asyncio.Future[None]] | None = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import Outcome
+from perdure.worker import tracing
 from perdure.worker.executor import Executor
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.judging import outcome_of_stop
@@ -106,6 +107,7 @@ class Lanes:
         if held.kill_timer is not None:
             held.kill_timer.cancel()
         self._running.pop(held.hold.attempt_id, None)
+        tracing.end(held, outcome)
         self._finished(held, outcome)
 
     def stop(self, held: HeldAttempt, reason: StopReason, within_us: int | None = None) -> None:

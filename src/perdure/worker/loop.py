@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Any
 
 from perdure.ambient import Chance, Clock, Ids, hostname, process_id
@@ -15,9 +14,11 @@ from perdure.domain.ranges import RANGES
 from perdure.errors import Unavailable
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
+from perdure.telemetry.tracer import Tracer
 from perdure.worker.backoff import Backoff
 from perdure.worker.claiming import unless_set
 from perdure.worker.drain import drain, hand_back_waiting, leave
+from perdure.worker.ending import Ending as Ending
 from perdure.worker.executor import Executor
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.journal import Journal
@@ -36,17 +37,6 @@ logger = logging.getLogger("perdure.worker")
 LISTEN_SECONDS = 60.0
 CAPACITY_FACTOR = 2
 """The store counts what has ended and is on its way to be settled as held, too."""
-
-
-class Ending(StrEnum):
-    """Why a worker's `run` returned."""
-
-    DRAINED = "drained"
-    IDLE = "idle"
-    RECYCLED = "recycled"
-    """It has claimed `max_tasks`: start another one."""
-    REVOKED = "revoked"
-    ABANDONED = "abandoned"
 
 
 class Worker:
@@ -68,6 +58,7 @@ class Worker:
         version: str = "unknown",
         handled: Callable[[HeldAttempt, Outcome], None] | None = None,
         address: str = "",
+        tracer: Tracer | None = None,
     ) -> None:
         self.id = ids.new()
         self.settings = settings or WorkerSettings()
@@ -79,6 +70,7 @@ class Worker:
         self._chance = chance or Chance()
         self._version = version
         self._handled = handled
+        self._tracer = tracer
         self._journal = Journal(address)
         self._held: dict[str, HeldAttempt] = {}
         self._claimed = 0
@@ -186,7 +178,8 @@ class Worker:
         settings, clock = self.settings, self._clock
         lanes = self._lanes = Lanes(clock, self.concurrency, settings.stop_grace, self._finished)
         self._reporter = Reporter(self._source, clock, settings.report_interval, lanes.stop, settings.task_logs)
-        lanes.use(Executor(self._source, self._reporter, clock, settings.default_timeout, lanes.fill, lanes.stop))
+        timeout, tracer = settings.default_timeout, self._tracer
+        lanes.use(Executor(self._source, self._reporter, clock, timeout, lanes.fill, lanes.stop, tracer))
         self._buffer = SettleBuffer(self._source, self._reporter, clock, self._chance, self._settled, self._journal)
         self._keeper = LeaseKeeper(
             self._source,
