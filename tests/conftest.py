@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -28,17 +29,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.line(str(value))
 
 
+def pytest_sessionfinish() -> None:
+    """End the server that tests of this process have shared."""
+    if (databases := sys.modules.get("servers.databases")) is not None:
+        databases.end_shared()
+
+
 @pytest.fixture(scope="session")
-def postgres_databases() -> "Iterator[Databases]":
+def postgres_databases() -> "Databases":
     """A PostgreSQL server of this run's own, for databases of tests."""
-    from servers.databases import Databases
-    from servers.postgres import NoServer, running
+    from servers.databases import shared
+    from servers.postgres import NoServer
 
     try:
-        with running() as server:
-            databases = Databases(server)
-            yield databases
-            databases.close()
+        return shared()
     except NoServer as reason:
         skip(str(reason))
 

@@ -24,3 +24,4 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         assert not await broken_histories(made)
     finally:
         await store.close()
+        plug.leave(tmp_path)

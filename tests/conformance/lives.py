@@ -88,6 +88,7 @@ class Life:
         """Let go of the store."""
         self.do(self.world.store.close())
         self.runner.close()
+        self.plug.leave(self.folder)
         shutil.rmtree(self.folder)
 
     # Submitting
@@ -321,7 +322,7 @@ class Life:
 
     def _settled_within(self, connect: Callable[[Path], Any], hold: Hold, partly: bool) -> bool:
         connection = connect(self.folder)
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(self.plug.begin)
         try:
             caller: Any = self.world.store.caller  # type: ignore[attr-defined]
             caller.settle(connection, hold, Receipt(hold.attempt_id, partly, RESULT, None))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from conformance import sqlite_rows
 from perdure.domain.limits import SECOND_US
 from perdure.store.store import Store
+from skipping import skip
 
 Snapshot = dict[str, list[dict[str, Any]]]
 """Every table of a store with all of its rows, in a fixed order."""
@@ -52,6 +53,12 @@ class Plug(NamedTuple):
     """What in the stored rows contradicts itself: counters, dependencies, orphans, order. Empty when all is well."""
     connect: Callable[[Path], Any] | None
     """A connection of a caller's own, for `store.caller`; `None` without that capability."""
+    elsewhere: Callable[[Path], Any] | None
+    """The same to another database."""
+    begin: str = "BEGIN IMMEDIATE"
+    """How a caller begins a transaction that writes."""
+    leave: Callable[[Path], None] = lambda folder: None
+    """What is done with what lies outside of the folder, once the store is closed."""
 
 
 async def open_sqlite(folder: Path, clock: ManualClock) -> Store:
@@ -62,6 +69,47 @@ async def open_sqlite(folder: Path, clock: ManualClock) -> Store:
     return store
 
 
+def open_postgres(isolation: str) -> Callable[[Path, ManualClock], Awaitable[Store]]:
+    """A PostgreSQL store without threads, in a database that belongs to the folder."""
+
+    async def open_here(folder: Path, clock: ManualClock) -> Store:
+        from perdure.store.postgres.store import PostgresStore
+
+        url = _databases().house(folder)
+        store: Store = await PostgresStore.open(url, inline=True, clock=clock, isolation=isolation)
+        return store
+
+    return open_here
+
+
+def _databases() -> Any:
+    from servers.databases import shared
+    from servers.postgres import NoServer
+
+    try:
+        return shared()
+    except NoServer as reason:
+        skip(str(reason))
+
+
+def _postgres(name: str, isolation: str) -> Plug:
+    import psycopg
+
+    from conformance import postgres_rows
+
+    return Plug(
+        name,
+        open_postgres(isolation),
+        lambda folder: postgres_rows.snapshot(_databases().house(folder)),
+        sqlite_rows.without_late_results,
+        lambda folder: postgres_rows.contradictions(_databases().house(folder)),
+        lambda folder: postgres_rows.connect(_databases().house(folder)),
+        lambda folder: psycopg.connect(_databases().server.url("postgres"), autocommit=True),
+        begin="BEGIN",
+        leave=lambda folder: _databases().leave(folder),
+    )
+
+
 STORES: dict[str, Plug] = {
     "sqlite": Plug(
         "sqlite",
@@ -70,5 +118,8 @@ STORES: dict[str, Plug] = {
         sqlite_rows.without_late_results,
         lambda folder: sqlite_rows.contradictions(folder / "store.db"),
         lambda folder: sqlite_rows.connect(folder / "store.db"),
+        lambda folder: sqlite_rows.connect(folder / "another.db"),
     ),
+    "postgres": _postgres("postgres", "read committed"),
+    "postgres-serializable": _postgres("postgres-serializable", "serializable"),
 }

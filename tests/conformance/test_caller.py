@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def within(world: World, connection: Any = None) -> Iterator[Any]:
     """A transaction of the caller's own, undone by `Rollback`."""
     assert world.plug.connect is not None
     own = connection or world.plug.connect(world.folder)
-    own.execute("BEGIN IMMEDIATE")
+    own.execute(world.plug.begin)
     try:
         yield own
     except Rollback:
@@ -125,11 +124,10 @@ async def test_submitting_outside_a_transaction_is_misuse(world: World) -> None:
     own.close()
 
 
-async def test_submitting_through_another_database_is_misuse(world: World, tmp_path: Path) -> None:
-    import apsw
-
-    own = apsw.Connection(str(tmp_path / "another.db"))
-    own.execute("BEGIN IMMEDIATE")
+async def test_submitting_through_another_database_is_misuse(world: World) -> None:
+    assert world.plug.elsewhere is not None
+    own = world.plug.elsewhere(world.folder)
+    own.execute(world.plug.begin)
     with world.unchanged(), pytest.raises(Misuse):
         submit_within(world, own, world.task())
     own.close()

@@ -1,14 +1,37 @@
 """Databases for tests: each test has a migrated one of its own, and hands it on emptied."""
 
-from importlib.resources import files
+import contextlib
+import functools
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.sql import SQL, Composable, Identifier
 
-from servers.postgres import PostgresServer
+from perdure.store.postgres.clock import StoreClock
+from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
+from perdure.store.postgres.session import Limits
+from perdure.store.postgres.store import Parts
+from servers.postgres import PostgresServer, running
 
 TEMPLATE = "template_of_tests"
+
+_open = contextlib.ExitStack()
+"""The server that all tests of this process share."""
+
+
+@functools.cache
+def shared() -> "Databases":
+    """The databases of a server that starts when it is first needed and ends with `end_shared`. Raises `NoServer`."""
+    databases = Databases(_open.enter_context(running()))
+    _open.callback(databases.close)
+    return databases
+
+
+def end_shared() -> None:
+    """End the shared server, if there is one."""
+    _open.close()
+    shared.cache_clear()
 
 
 class Databases:
@@ -18,10 +41,11 @@ class Databases:
         self.server = server
         self._spare: list[str] = []
         self._made = 0
+        self._houses: dict[Path, str] = {}
         self._admin = psycopg.connect(server.url("postgres"), autocommit=True)
         self._admin.execute(SQL("CREATE DATABASE {}").format(Identifier(TEMPLATE)))
+        migrate(server.url(TEMPLATE))
         with psycopg.connect(server.url(TEMPLATE), autocommit=True) as connection:
-            migrate(connection)
             self._tables = _tables(connection)
             self._emptying = _emptying(connection, self._tables)
 
@@ -29,6 +53,17 @@ class Databases:
         """The URL of a migrated database without rows, to be handed back by `give_back`."""
         name = self._spare.pop() if self._spare else self.make()
         return self.server.url(name)
+
+    def house(self, folder: Path) -> str:
+        """The URL of the database that belongs to a test's folder, taken when it is first asked for."""
+        if folder not in self._houses:
+            self._houses[folder] = self.take()
+        return self._houses[folder]
+
+    def leave(self, folder: Path) -> None:
+        """The folder needs its database no more."""
+        if folder in self._houses:
+            self.give_back(self._houses.pop(folder))
 
     def make(self, template: str = TEMPLATE) -> str:
         """The name of a new database that is nobody's; with the template `template1` it has no schema."""
@@ -53,11 +88,12 @@ class Databases:
         self._admin.close()
 
 
-def migrate(connection: psycopg.Connection[Any]) -> None:
+def migrate(url: str) -> None:
     """Bring the schema of perdure into an empty database."""
-    folder = files("perdure.store.postgres") / "migrations"
-    for step in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        connection.execute(step.read_bytes())
+    connector = Connector(Address(url), Limits(10_000, 10_000, 10_000), READ_COMMITTED)
+    parts = Parts(connector, StoreClock(None), patience=0)
+    parts.prepare(migrate=True)
+    parts.first.close()
 
 
 def _tables(connection: psycopg.Connection[Any]) -> set[str]:
