@@ -7,6 +7,7 @@ from collections.abc import Callable
 from perdure.ambient import Clock
 from perdure.store.capabilities import Capabilities
 from perdure.store.hub import Hub
+from perdure.store.postgres.caller import PostgresCaller
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
@@ -30,7 +31,7 @@ STATEMENT_TIMEOUT_MS = 60_000
 QUESTION_TIMEOUT_MS = 5_000
 """The longest that a statement which only reads may take."""
 
-CAPABILITIES = Capabilities(name="postgres", push=True, caller_transactions=False, profiles=frozenset({"core", "flow"}))
+CAPABILITIES = Capabilities(name="postgres", push=True, caller_transactions=True, profiles=frozenset({"core", "flow"}))
 
 _NOTHING = Operation("nothing", 0, lambda tx, items: items)
 
@@ -39,7 +40,12 @@ class PostgresStore:
     """Meets `store.store.Store` on one PostgreSQL database, for many processes on many machines."""
 
     def __init__(
-        self, place: str, writer: Writer | InlineWriter, readers: Readers | InlineReaders, wakeups: PostgresWakeups
+        self,
+        place: str,
+        writer: Writer | InlineWriter,
+        readers: Readers | InlineReaders,
+        wakeups: PostgresWakeups,
+        caller: PostgresCaller,
     ) -> None:
         self.place = place
         self.writer = writer
@@ -47,7 +53,7 @@ class PostgresStore:
         self.capabilities = CAPABILITIES
         self.ledger = PostgresLedger(writer, readers)
         self.views = RelationalViews(readers)
-        self.caller = None
+        self.caller = caller
         self.definitions = RelationalDefinitions(writer, readers)
         self.schema = PostgresSchema(writer, readers)
         self.wakeups = wakeups
@@ -82,13 +88,16 @@ class PostgresStore:
         wakeups = PostgresWakeups(parts.hub, line)
         writer = Writer(lambda name: parts.commits(name, wakeups.announce), parts.inheritance, parts.stop)
         parts.inheritance.in_child(parts.hub.forget_all)
-        return cls(connector.place, writer, Readers(parts.asking, parts.inheritance), wakeups)
+        readers = Readers(parts.asking, parts.inheritance)
+        return cls(connector.place, writer, readers, wakeups, PostgresCaller(connector, parts.clock))
 
     @classmethod
     def _inline(cls, parts: "Parts") -> "PostgresStore":
         wakeups = PostgresWakeups(parts.hub, None)
         writer = InlineWriter(parts.commits(WRITES, wakeups.announce))
-        return cls(parts.connector.place, writer, InlineReaders(parts.asking(parts.first)), wakeups)
+        readers = InlineReaders(parts.asking(parts.first))
+        caller = PostgresCaller(parts.connector, parts.clock)
+        return cls(parts.connector.place, writer, readers, wakeups, caller)
 
     def notices(self) -> list[str]:
         """Nothing that could be told without asking."""

@@ -1,0 +1,60 @@
+"""Writing inside a transaction of the caller's own, through its connection."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from perdure.domain.attempt import Hold
+from perdure.domain.settlement import Receipt
+from perdure.domain.task import Task
+from perdure.errors import PerdureError
+from perdure.store.ledger import Submitted
+from perdure.store.postgres.caller_connection import CallerConnections, awaited_connection, driver_connection
+from perdure.store.postgres.clock import StoreClock
+from perdure.store.postgres.connecting import Connector
+from perdure.store.postgres.lending import AwaitedConnection, LentConnection, lend
+from perdure.store.postgres.submission import submit
+from perdure.store.relational.bodies import text_of
+from perdure.store.relational.lanes import Lanes
+from perdure.store.relational.renewing import lease_lost
+
+T = TypeVar("T")
+
+
+class PostgresCaller:
+    """Meets `store.caller.CallerTransactions`."""
+
+    def __init__(self, connector: Connector, clock: StoreClock) -> None:
+        self._within = CallerConnections(connector, clock).within
+        self._serializable = connector.serializable
+
+    def submit(self, connection: Any, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
+        """Store tasks that exist exactly if the caller's transaction commits."""
+        return submit(self._within(connection), tasks, Lanes(), pending=True)
+
+    def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
+        """Write the receipt of a live attempt."""
+        tx = self._within(connection)
+        written = tx.value(
+            "receipt_insert",
+            organization=hold.organization,
+            task=hold.task_id,
+            attempt=hold.attempt_id,
+            token=hold.token,
+            partly=int(receipt.partly),
+            result=text_of(receipt.result),
+            encoding=receipt.result.encoding,
+            summary=receipt.summary,
+            digest="",
+        )
+        if written is None:
+            raise lease_lost(hold)
+        if self._serializable:
+            tx.run("receipt_touch", n=written)
+
+    async def lend(self, connection: Any, act: Callable[[Any], T]) -> T:
+        """Call `act` with the connection on a thread beside, and wait for it."""
+        awaited = await awaited_connection(connection)
+        if awaited is not None:
+            return await lend(AwaitedConnection(awaited, asyncio.get_running_loop()), act)
+        return await lend(LentConnection(driver_connection(connection)), act)

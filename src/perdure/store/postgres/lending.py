@@ -1,0 +1,162 @@
+"""A caller's connection while the store writes through it.
+
+Its session stays as it is: the cursors are the store's own, and no statement is prepared on the server. What the server
+reports about the caller's transaction is the caller's to handle, so it comes as the driver raises it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Abandoned(Exception):
+    """Whoever lent the connection was cancelled, and takes it back."""
+
+
+class LentConnection:
+    """A connection of psycopg, used on one thread at a time. `Transaction` takes it for its connection."""
+
+    def __init__(self, connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+        self._abandoned = False
+        self._guard = threading.Lock()
+
+    def cursor(self, *, binary: bool = True) -> "LentCursor":
+        """A cursor of the store's own."""
+        return LentCursor(self)
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether each statement commits by itself outside of a transaction."""
+        return self._connection.autocommit
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be asked of it."""
+        return self._connection.closed
+
+    @property
+    def status(self) -> TransactionStatus:
+        """How its transaction stands."""
+        return self._connection.info.transaction_status
+
+    def ask(self, text: bytes, bindings: Any) -> "Answer":
+        """Run one statement."""
+        if self._abandoned:
+            raise Abandoned
+        assert isinstance(self._connection, psycopg.Connection)
+        cursor = psycopg.Cursor(self._connection, row_factory=tuple_row)
+        cursor.execute(text, bindings, prepare=False, binary=True)
+        rows = cursor.fetchall() if cursor.description is not None else None
+        return Answer(rows, cursor.statusmessage, cursor.rowcount)
+
+    def abandon(self) -> None:
+        """Run nothing more, and cut short what runs."""
+        self._abandoned = True
+        assert isinstance(self._connection, psycopg.Connection)
+        self._connection.cancel()
+
+
+class AwaitedConnection(LentConnection):
+    """A connection that is awaited on its event loop, while the transaction is on another thread."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any], loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(connection)
+        self._loop = loop
+        self._asked: Future[Answer] | None = None
+
+    def ask(self, text: bytes, bindings: Any) -> "Answer":
+        """Run one statement on the loop."""
+        with self._guard:
+            if self._abandoned:
+                raise Abandoned
+            self._asked = asked = asyncio.run_coroutine_threadsafe(self._ask(text, bindings), self._loop)
+        try:
+            return asked.result()
+        except CancelledError:
+            raise Abandoned from None
+
+    async def _ask(self, text: bytes, bindings: Any) -> "Answer":
+        assert isinstance(self._connection, psycopg.AsyncConnection)
+        cursor = psycopg.AsyncCursor(self._connection, row_factory=tuple_row)
+        await cursor.execute(text, bindings, prepare=False, binary=True)
+        rows = await cursor.fetchall() if cursor.description is not None else None
+        return Answer(rows, cursor.statusmessage, cursor.rowcount)
+
+    def abandon(self) -> None:
+        """Run nothing more, and cut short what runs."""
+        with self._guard:
+            self._abandoned = True
+            if self._asked is not None:
+                self._asked.cancel()
+
+
+class Answer:
+    """What came of one statement; `rows` is `None` where it has none to give."""
+
+    __slots__ = ("count", "rows", "status")
+
+    def __init__(self, rows: list[Row] | None, status: str | None, count: int) -> None:
+        self.rows = rows
+        self.status = status
+        self.count = count
+
+
+class LentCursor:
+    """What a `Transaction` asks of a cursor."""
+
+    def __init__(self, lent: LentConnection) -> None:
+        self._lent = lent
+        self._answer = Answer(None, None, -1)
+
+    def execute(self, text: bytes, bindings: Any) -> None:
+        """Run one statement."""
+        self._answer = self._lent.ask(text, bindings)
+
+    def fetchall(self) -> list[Row]:
+        """Its rows."""
+        return self._answer.rows or []
+
+    @property
+    def description(self) -> bool | None:
+        """`None` where it has no rows to give."""
+        return None if self._answer.rows is None else True
+
+    @property
+    def statusmessage(self) -> str | None:
+        """What the server says that it did."""
+        return self._answer.status
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
+        return self._answer.count
+
+
+async def lend(lent: LentConnection, act: Callable[[LentConnection], T]) -> T:
+    """Call `act` with the connection on a thread beside, and wait for it, so that the event loop goes on.
+
+    Whoever is cancelled meanwhile is so only once nothing is run on the connection any more: what came after a rollback
+    would be in a transaction of its own.
+    """
+    acting = asyncio.ensure_future(asyncio.to_thread(act, lent))
+    try:
+        return await asyncio.shield(acting)
+    except asyncio.CancelledError:
+        lent.abandon()
+        while not acting.done():
+            try:
+                await asyncio.wait([acting])
+            except asyncio.CancelledError:
+                continue
+        acting.exception()
+        raise
