@@ -46,10 +46,14 @@ SELECT json_build_object(
     ),
     'oldest_queued_us', (SELECT min(heads.queued_us) FROM heads),
     'oldest_active_us', (
+        -- What a worker held before lies dead in the index below the first fence that it may hold.
         SELECT min(held.leased_us)
-        FROM (
-            SELECT live.leased_us FROM perdure_live AS live
-            WHERE live.attempt_id IS NOT NULL AND live.organization = %(organization)s::text
+        FROM perdure_workers AS workers
+        CROSS JOIN LATERAL (
+            SELECT min(live.leased_us) AS leased_us
+            FROM perdure_live AS live
+            WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL AND live.fence >= workers.held_from
+            AND live.organization = %(organization)s::text
         ) AS held
     ),
     'tasks', (SELECT coalesce(sum(filled.tasks), 0) FROM filled WHERE filled.state <> 'attempts'),

@@ -16,7 +16,7 @@ SELECT coalesce(json_agg(json_build_object(
     'leases', (
         SELECT count(*)
         FROM perdure_live AS live
-        WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL
+        WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL AND live.fence >= workers.held_from
         AND live.organization = %(organization)s::text
     ),
     'order', workers.ordered,
