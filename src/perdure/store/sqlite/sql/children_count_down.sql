@@ -1,8 +1,10 @@
 -- One count down an edge.
 UPDATE perdure_live AS live
-SET waits = waits - touched.good - touched.bad,
-    good = live.good + touched.good,
-    bad = live.bad + touched.bad,
-    excused = live.excused + touched.excused
-FROM touched
-WHERE live.n = touched.child AND live.state = 'pending' AND live.waits > 0
+SET (waits, good, bad, excused) = (
+    SELECT
+        live.waits - touched.good - touched.bad, live.good + touched.good,
+        live.bad + touched.bad, live.excused + touched.excused
+    FROM touched
+    WHERE touched.child = live.n
+)
+WHERE live.n IN (SELECT child FROM touched) AND live.state = 'pending' AND live.waits > 0

@@ -2,7 +2,8 @@
 UPDATE perdure_live AS live
 SET waits = 0,
     state = CASE WHEN live.due_us <= :now THEN 'queued' ELSE live.state END,
-    seq = CASE WHEN live.due_us <= :now THEN :first + joining.position END,
+    seq = CASE
+        WHEN live.due_us <= :now THEN :first + (SELECT joining.position FROM joining WHERE joining.n = live.n)
+    END,
     queued_us = CASE WHEN live.due_us <= :now THEN :now END
-FROM joining
-WHERE live.n = joining.n AND live.state IN ('pending', 'retrying')
+WHERE live.n IN (SELECT n FROM joining) AND live.state IN ('pending', 'retrying')

@@ -12,7 +12,8 @@ SET lease_ends_us = min(:now + tasks.lease_us, live.deadline_us, coalesce(live.c
         ELSE live.cancel_delivered_us
     END
 FROM json_each(:batch) AS asked
-CROSS JOIN perdure_tasks AS tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+JOIN perdure_tasks AS tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
+-- Not a cross join: that would read the live rows first.
 WHERE live.n = tasks.n
 AND live.attempt_id = asked.value ->> 2 AND live.token = asked.value ->> 3
 AND live.state IN ('leased', 'running', 'cancelling')
