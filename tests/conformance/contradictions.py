@@ -138,10 +138,10 @@ CHECKS = {
         SELECT worker FROM live JOIN workers ON workers.id = live.worker
         WHERE attempt_id IS NOT NULL GROUP BY worker HAVING count(*) > max(capacity)
     """,
-    "an idempotency key points to nothing": """
-        SELECT key FROM idempotency AS i WHERE what = 'task'
+    "an idempotency key points to nothing, though no task was removed": """
+        SELECT key FROM idempotency AS i WHERE what = 'task' AND (SELECT count(*) = max(n) FROM tasks)
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.organization = i.organization AND tasks.id = i.id)
-        UNION ALL SELECT key FROM idempotency AS i WHERE what = 'job'
+        UNION ALL SELECT key FROM idempotency AS i WHERE what = 'job' AND (SELECT count(*) = max(j) FROM jobs)
         AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.organization = i.organization AND jobs.id = i.id)
     """,
 }

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from conformance.making import DONE, HOUR, ORGANIZATION, World, retry_in, us
+from conformance.making import DONE, FAILED, HOUR, ORGANIZATION, World, retry_in, us
 from perdure.domain import limits
+from perdure.domain.retention import Retention
+from perdure.domain.settlement import Settlement
 from perdure.domain.states import TaskState
 from perdure.domain.task import Task
 from perdure.errors import IdempotencyConflict, Invalid, NotFound, Overloaded
@@ -201,6 +203,23 @@ async def test_jobs_of_one_call_race_for_their_key_like_calls(world: World) -> N
     answers = await world.ledger.submit_jobs(jobs)
     assert {each.id for each in answers if isinstance(each, JobSubmitted)} == {jobs[0].id}
     assert len(await world.claim(10)) == 1
+
+
+@pytest.mark.parametrize("settlement", [DONE, FAILED], ids=lambda each: str(each.state))
+async def test_a_replay_of_what_retention_has_removed_says_no_state(world: World, settlement: Settlement) -> None:
+    task = keyed(world)
+    await world.submit_all([task])
+    await world.finish(await world.claim_one(), settlement=settlement)
+    job = world.job({"a": []}, idempotency_key="k", request_hash="h")
+    await world.ledger.submit_jobs([job])
+    await world.finish(await world.claim_one(), settlement=settlement)
+    await world.submit_job({"stays": []})
+    world.advance(HOUR + 1)
+    await world.ledger.retain(Retention(us(HOUR)), 100)
+    with world.unchanged():
+        assert await world.submit_all([keyed(world)]) == [Submitted(task.id, None, True)]
+        again = world.job({"a": []}, idempotency_key="k", request_hash="h")
+        assert await world.ledger.submit_jobs([again]) == [JobSubmitted(job.id, {}, True)]
 
 
 # Depth

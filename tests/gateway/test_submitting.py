@@ -6,6 +6,7 @@ import pytest
 
 from gateway.asking import Asker, open_asker
 from gateway.lives import stored
+from perdure.domain.retention import Retention
 
 
 async def test_the_same_key_with_the_same_request_answers_the_same_task(asker: Asker):
@@ -59,6 +60,18 @@ async def test_each_item_of_a_list_has_its_own_answer(asker: Asker):
     again = await asker.ask("POST", "/v1/tasks", [items[0], items[2]])
     assert again.status == 200
     assert again.json["tasks"] == [{**first, "replayed": True}, {**last, "replayed": True}]
+
+
+async def test_a_replay_of_a_task_that_has_been_removed_tells_its_id_and_no_state(asker: Asker):
+    body = {"kind": "k", "idempotency_key": "one"}
+    first = await asker.ask("POST", "/v1/tasks", body)
+    await asker.ask("POST", f"/v1/tasks/{first.json['id']}/cancel", {})
+    asker.clock.move(1)
+    await asker.system.own_store().ledger.retain(Retention(0), 100)
+    again = await asker.ask("POST", "/v1/tasks", body)
+    assert (again.status, again.json) == (200, {"id": first.json["id"], "state": None, "replayed": True})
+    listed = await asker.ask("POST", "/v1/tasks", [body])
+    assert (listed.status, listed.json["tasks"]) == (200, [{"id": first.json["id"], "replayed": True}])
 
 
 @pytest.mark.parametrize("key", ["one", "x" * 255])

@@ -38,7 +38,8 @@ class Handle(Generic[R_co]):
     """One task. `R_co` is what its handler returns.
 
     `replayed` tells that the task existed before under the same idempotency key. `state` is the task's state as it
-    was answered by the submit; ask `status()` for the present one.
+    was answered by the submit, `None` where it was replayed and has been removed since (keys are kept for 7 days); ask
+    `status()` for the present one.
     """
 
     __slots__ = ("__weakref__", "_access", "_ended", "_handler", "id", "replayed", "state")

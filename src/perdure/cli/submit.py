@@ -92,7 +92,7 @@ async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> 
     [answer] = await session.operations.submit([request], session.principal)
     if isinstance(answer, PerdureError):
         raise answer
-    if note and answer.state not in ENDED:
+    if note and answer.state is not None and answer.state not in ENDED:
         await note_unserved(session, [request.kind])
     return answer
 
@@ -105,7 +105,8 @@ def _tell(submitted: "Submitted", as_json: bool) -> None:
     else:
         sys.stdout.write(submitted.id + "\n")
         if submitted.replayed:
-            write_note("this idempotency key was used for the same request: the task existed before")
+            gone = " and has been removed since" if submitted.state is None else ""
+            write_note(f"this idempotency key was used for the same request: the task existed before{gone}")
 
 
 def _content(payload: str) -> str:

@@ -324,7 +324,7 @@ class RemoteOperations:
 
 
 def _item_answer(answer: wire.SubmitAnswered) -> Submitted | PerdureError:
-    if answer.id is None or answer.state is None:
+    if answer.id is None:
         return error_of(answer.problem or {})
     return Submitted(answer.id, answer.state, answer.replayed)
 

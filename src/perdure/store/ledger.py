@@ -32,12 +32,13 @@ class Submitted(NamedTuple):
     """The task exists. `replayed`: it existed before, under the same idempotency key and request."""
 
     id: str
-    state: TaskState
+    state: TaskState | None
+    """`None` where it was replayed and has been removed since: its key lives longer than what is kept of it."""
     replayed: bool
 
 
 class JobSubmitted(NamedTuple):
-    """The job exists. `task_ids` maps its tasks' names to ids."""
+    """The job exists. `task_ids` maps its tasks' names to ids: to none where it was replayed and is removed since."""
 
     id: str
     task_ids: dict[str, str]
@@ -341,7 +342,7 @@ class Ledger(Protocol):
         """Mark dead letters as seen and done with; they stay readable until retention. False where it is none."""
 
     async def purge(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
-        """Remove dead letters for good. False where it is none, or its job is still open."""
+        """Remove dead letters for good; who did stays known. False where it is none, or its job is still open."""
 
     async def purge_queue(self, organization: str, queue: str, actor: str, limit: int) -> Swept:
         """Cancel what waits in a queue, oldest first: `pending`, `queued`, `retrying` -> `cancelled` (`purged`)."""
@@ -392,8 +393,8 @@ class Ledger(Protocol):
         after which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an
         open task, a task of an open job, or a result that an open task still needs.
 
-        Idempotency keys whose life is over go too, and workers that hold nothing and were not seen for
-        `retention.keep_us`, nor for `limits.WORKER_ACTIVE_MAX_US`.
+        Idempotency keys whose life is over go too, what is known of acts for `limits.ACTS_KEPT_US`, and workers that
+        hold nothing and were not seen for `retention.keep_us`, nor for `limits.WORKER_ACTIVE_MAX_US`.
         """
 
     async def now_us(self) -> int:

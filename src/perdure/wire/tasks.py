@@ -56,15 +56,19 @@ class SubmitListed(TaskRequest, kw_only=True, forbid_unknown_fields=True):
 
 
 class SubmittedTask(msgspec.Struct, kw_only=True, frozen=True):
-    """A task that exists. `replayed`: it existed before, under the same idempotency key."""
+    """A task that exists. `replayed`: it existed before, under the same idempotency key. `state` is null where it has
+    been removed since: its retention is over, its key is not.
+    """
 
     id: Id
-    state: TaskState
+    state: TaskState | None
     replayed: bool = False
 
 
 class SubmitAnswered(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """One item of a list: `id` and `state` of the task, or the `problem` for which nothing of it was stored."""
+    """One item of a list: `id` and `state` of the task, or the `problem` for which nothing of it was stored. One that
+    is `replayed` and has no `state` has been removed since.
+    """
 
     id: Id | None = None
     state: TaskState | None = None

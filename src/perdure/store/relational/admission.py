@@ -35,7 +35,8 @@ def answer_known_keys(tx: Transaction, tasks: Sequence[Task], answers: list[Answ
     replayed = dict(zip(same, states, strict=True))
     for i, (id, _) in known.items():
         if i in replayed:
-            answers[i] = Submitted(id, TaskState(replayed[i] or TaskState.SUCCEEDED), True)
+            state = replayed[i]
+            answers[i] = Submitted(id, None if state is None else TaskState(state), True)
         else:
             answers[i] = key_conflict(tasks[i].idempotency_key, "task_id", id)
     seen: dict[tuple[str, str, str | None], Task] = {}
