@@ -96,7 +96,7 @@ def list_workers(
                 each.name,
                 each.host,
                 each.pid,
-                each.order if each.left_us is None else "left",
+                _order(each),
                 f"{each.leases}/{each.capacity}",
                 ", ".join(each.queues),
                 ", ".join(each.kinds),
@@ -106,3 +106,10 @@ def list_workers(
         ],
         "no workers",
     )
+
+
+def _order(worker: "WorkerView") -> str:
+    """What it was ordered and by whom, unless it has gone."""
+    if worker.left_us is not None:
+        return "left"
+    return worker.order if worker.ordered_by is None else f"{worker.order} by {worker.ordered_by}"

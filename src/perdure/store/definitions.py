@@ -42,4 +42,7 @@ class Definitions(Protocol):
     async def delete(
         self, organization: str, type: DefinitionType, name: str, actor: str, expected: int | None = None
     ) -> bool:
-        """Remove a document; false when there was none. With `expected`, only that version. Raises `Conflict`."""
+        """Remove a document; false when there was none. With `expected`, only that version. Raises `Conflict`.
+
+        Who did is kept for `limits.ACTS_KEPT_US`.
+        """

@@ -29,11 +29,10 @@ from perdure.errors import PerdureError
 
 
 class Submitted(NamedTuple):
-    """The task exists. `replayed`: it existed before, under the same idempotency key and request."""
+    """It exists. `replayed`: it did before, by the same key and request; `state` is `None` if it was removed since."""
 
     id: str
     state: TaskState | None
-    """`None` where it was replayed and has been removed since: its key lives longer than what is kept of it."""
     replayed: bool
 
 

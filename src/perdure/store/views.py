@@ -196,6 +196,9 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int
     leases: int
     order: str
+    ordered_by: str | None = None
+    """Who gave the order; `None` while nobody has given any."""
+    ordered_us: int | None = None
     registered_us: int
     seen_us: int
     left_us: int | None = None

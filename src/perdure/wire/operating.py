@@ -67,6 +67,8 @@ class Worker(msgspec.Struct, kw_only=True, frozen=True):
     capacity: int
     leases: int
     order: str
+    ordered_by: str | None = None
+    ordered_at: datetime | None = None
     registered_at: datetime
     seen_at: datetime
     left_at: datetime | None = None

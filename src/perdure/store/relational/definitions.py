@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from perdure.errors import Conflict
 from perdure.store.definitions import Definition, DefinitionType
+from perdure.store.relational import acts
 from perdure.store.relational.operation import Operation, Writer
 from perdure.store.relational.transaction import Transaction
 from perdure.store.relational.views import Readers
@@ -27,6 +28,7 @@ class Delete(NamedTuple):
     organization: str
     type: DefinitionType
     name: str
+    actor: str
     expected: int | None
 
 
@@ -74,6 +76,8 @@ def _delete_all(tx: Transaction, deletes: list[Delete]) -> list[Any]:
 def _delete(tx: Transaction, each: Delete) -> bool | Conflict:
     place = {"organization": each.organization, "type": each.type, "name": each.name}
     if tx.value("definition_delete", **place, version=each.expected) is not None:
+        removed = {"type": each.type, "name": each.name}
+        acts.remember(tx, each.organization, "definition_deleted", each.actor, [removed])
         tx.announce(Topic.CONTROL | Topic.READY)
         return True
     stored = None if each.expected is None else _get(tx, each.organization, each.type, each.name)
@@ -130,7 +134,7 @@ class RelationalDefinitions:
         self, organization: str, type: DefinitionType, name: str, actor: str, expected: int | None = None
     ) -> bool:
         """Remove a document; false when there was none. Raises `Conflict`."""
-        (answer,) = await self._writer.gather(DELETE, [Delete(organization, type, name, expected)])
+        (answer,) = await self._writer.gather(DELETE, [Delete(organization, type, name, actor, expected)])
         if isinstance(answer, Conflict):
             raise answer
         return bool(answer)

@@ -92,7 +92,7 @@ class RelationalLedger:
         await self._act(lambda tx: registering.leave(tx, worker_id))
 
     async def order(self, organization: str, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        await self._act(lambda tx: registering.order(tx, organization, worker_id, order))
+        await self._act(lambda tx: registering.order(tx, organization, worker_id, order, actor))
 
     async def claim(self, request: ClaimRequest) -> list[Lease]:
         leases: list[list[Lease]] = await self._writer.gather(self._claim, [request])

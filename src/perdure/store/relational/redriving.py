@@ -6,6 +6,7 @@ from typing import Any
 from perdure.domain.states import TaskState
 from perdure.errors import Conflict, NotFound, PerdureError, Redacted
 from perdure.store.ledger import Redrive
+from perdure.store.relational import acts
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.counting import PENDING, count_moves
 from perdure.store.relational.ending import settle_touched
@@ -124,7 +125,10 @@ def discard(tx: Transaction, organization: str, task_ids: Sequence[str], actor: 
 def purge(tx: Transaction, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
     """Remove dead letters whose jobs are not open."""
     letters = tx.document("dead_letter_look", organization=organization, batch=batch(task_ids))
-    going = {row[0] for row in letters if row[0] is not None and not row[2]}
+    going = {
+        row[0]: task_id for row, task_id in zip(letters, task_ids, strict=True) if row[0] is not None and not row[2]
+    }
     if going:
         remove_tasks(tx, sorted(going))
+        acts.remember(tx, organization, "purged", actor, [{"task": task_id} for task_id in going.values()])
     return [row[0] in going for row in letters]

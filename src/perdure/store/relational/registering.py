@@ -36,8 +36,8 @@ def leave(tx: Transaction, worker_id: str) -> None:
     tx.run("worker_leave", id=worker_id)
 
 
-def order(tx: Transaction, organization: str, worker_id: str, ordered: WorkerOrder) -> None:
+def order(tx: Transaction, organization: str, worker_id: str, ordered: WorkerOrder, actor: str) -> None:
     """Keep an operator's order to a worker that serves the operator's organization."""
-    if tx.value("worker_order", organization=organization, id=worker_id, ordered=ordered) is None:
+    if tx.value("worker_order", organization=organization, id=worker_id, ordered=ordered, actor=actor) is None:
         raise NotFound(f"there is no worker {worker_id}", what="worker", id=worker_id)
     tx.announce(Topic.CONTROL | Topic.READY)

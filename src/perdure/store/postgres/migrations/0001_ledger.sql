@@ -233,6 +233,8 @@ CREATE TABLE perdure_events (
 );
 CREATE INDEX perdure_events_by_task ON perdure_events (n, e) WHERE n IS NOT NULL;
 CREATE INDEX perdure_events_by_job ON perdure_events (job, e) WHERE job IS NOT NULL;
+-- Acts that left nothing else to tell of them: events of no task and no job.
+CREATE INDEX perdure_events_acts ON perdure_events (at_us) WHERE n IS NULL AND job IS NULL;
 
 CREATE TABLE perdure_edges (
     parent bigint NOT NULL,
@@ -363,6 +365,8 @@ CREATE TABLE perdure_workers (
     -- No fence of what it holds is below this, so that counting that passes over nothing it held before.
     held_from bigint NOT NULL DEFAULT 0,
     ordered text NOT NULL DEFAULT 'work' CHECK (ordered IN ('work', 'pause', 'drain', 'revoke')),
+    ordered_by text,
+    ordered_us bigint,
     registered_us bigint NOT NULL,
     seen_us bigint NOT NULL,
     left_us bigint

@@ -20,6 +20,8 @@ SELECT coalesce(json_agg(json_build_object(
         AND live.organization = %(organization)s::text
     ),
     'order', workers.ordered,
+    'ordered_by', workers.ordered_by,
+    'ordered_us', workers.ordered_us,
     'registered_us', workers.registered_us,
     'seen_us', workers.seen_us,
     'left_us', workers.left_us

@@ -17,6 +17,8 @@ SELECT json_group_array(json_object(
         WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL AND live.organization = :organization
     ),
     'order', workers.ordered,
+    'ordered_by', workers.ordered_by,
+    'ordered_us', workers.ordered_us,
     'registered_us', workers.registered_us,
     'seen_us', workers.seen_us,
     'left_us', workers.left_us

@@ -1,0 +1,7 @@
+-- Who ordered a worker and when; what operators removed, found by when they did.
+
+ALTER TABLE perdure_workers ADD COLUMN ordered_by TEXT;
+ALTER TABLE perdure_workers ADD COLUMN ordered_us INTEGER;
+
+-- Events of no task and no job: nothing else is left to tell them.
+CREATE INDEX perdure_events_acts ON perdure_events (at_us) WHERE n IS NULL AND job IS NULL;
