@@ -5,7 +5,7 @@ order.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,10 +16,12 @@ from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import Outcome
 from perdure.engine.duties import Duty
 from perdure.errors import Misuse, PerdureError
-from perdure.gateway.access import Address, LocalAccess
+from perdure.gateway.access import Address, LocalAccess, parse_listen
 from perdure.gateway.gateway import Gateway, Surroundings
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.operating_handlers import Told
+from perdure.gateway.route import Route
+from perdure.gateway.routes import ROUTES, WATCHING
 from perdure.telemetry.logs import LogLines
 from perdure.telemetry.metrics import Metrics
 from perdure.telemetry.observed import OUTCOMES, ObservedDuty, ObservedOperations
@@ -52,7 +54,7 @@ class Watched:
         metrics = Metrics(system.clock, version("perdure"))
         return cls(system, metrics, Several(metrics, LogLines()))
 
-    def gateway(self, app: App, gateway_limits: GatewayLimits) -> Gateway:
+    def gateway(self, app: App, gateway_limits: GatewayLimits, routes: Sequence[Route] = ROUTES) -> Gateway:
         """A gateway to this system."""
         system = self.system
         operations: Any = ObservedOperations(system.engine, self.observer)
@@ -68,7 +70,8 @@ class Watched:
                 of_itself=Told(version("perdure"), told_settings(system), told_limits(gateway_limits)),
                 clock=system.clock,
                 ids=system.ids,
-            )
+            ),
+            routes,
         )
 
     def worker(self, app: App, seen: Callable[[], None] | None, options: Mapping[str, Any]) -> "Worker":
@@ -128,7 +131,7 @@ class Serving:
         self._role: Role = role
         self._listen = listen
         self._options = dict(options or {})
-        self._limits = gateway_limits or GatewayLimits()
+        self._limits = gateway_limits or GatewayLimits(connections=app.settings.connections)
         self._stopping = asyncio.Event()
         self._gateway: Gateway | None = None
         self.url: str | None = None
@@ -155,7 +158,9 @@ class Serving:
                     engine.duty_runner(lambda duty: watched.duty(duty, self._seen("duties")))
                 )
             if self._role in ("all", "gateway"):
-                await self._open_gateway(watched, stack)
+                await self._open_gateway(watched, stack, self._listen, ROUTES)
+            elif (where := self._app.settings.metrics_listen) is not None:
+                await self._open_gateway(watched, stack, parse_listen(where), WATCHING)
             if self._role in ("all", "worker"):
                 return await self._work(watched)
             self.listening.set()
@@ -163,14 +168,16 @@ class Serving:
             await self._stopping.wait()
         return None
 
-    async def _open_gateway(self, watched: Watched, stack: contextlib.AsyncExitStack) -> None:
+    async def _open_gateway(
+        self, watched: Watched, stack: contextlib.AsyncExitStack, listen: Address, routes: Sequence[Route]
+    ) -> None:
         from perdure.gateway.server import GatewayServer
 
-        gateway = self._gateway = watched.gateway(self._app, self._limits)
-        server = GatewayServer(gateway, self._listen, self._limits, watched.system.clock)
+        gateway = self._gateway = watched.gateway(self._app, self._limits, routes)
+        server = GatewayServer(gateway, listen, self._limits, watched.system.clock)
         await stack.enter_async_context(server)
         self.url = server.url
-        if self._role == "all":
+        if self._role in ("all", "sweeper"):
             gateway.readiness.expect("duties")
 
     async def _work(self, watched: Watched) -> str | None:

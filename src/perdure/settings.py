@@ -93,6 +93,17 @@ class Settings:
     listen: str = _setting(
         "127.0.0.1:7373", "Where the gateway listens: an address of this machine that others cannot reach.", "host:port"
     )
+    connections: int = _setting(
+        limits.CONNECTIONS_DEFAULT,
+        "How many connections a gateway holds at once, two for each worker that waits for work; the next is told to"
+        " come again.",
+    )
+    metrics_listen: str | None = _setting(
+        None,
+        "Where `perdure serve` in the role `worker` or `sweeper` answers `/metrics`, `/healthz` and `/readyz`; unset:"
+        " nowhere.",
+        "host:port",
+    )
     organization: str = _setting(DEFAULT_ORGANIZATION, "The organization that submits and whose work is done.")
     principal: str = _setting("app", "Who the history names as the one that acted.")
 

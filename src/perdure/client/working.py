@@ -62,8 +62,13 @@ class WorkerCalls:
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
         """Say that the worker is there."""
-        body = wire.Heartbeat(worker_id=worker_id, capacity=capacity)
-        return WorkerOrder((await self._ask("heartbeat", body, wire.Order)).order)
+        body = msgspec.json.encode(wire.Heartbeat(worker_id=worker_id, capacity=capacity))
+        # Once in a while from each of many workers: a connection that is kept for it would lie idle all the time.
+        request = Request(
+            "POST", "/v1/worker/heartbeat", body, lane=Lane.WORK, repeat=Repeat.NEVER, headers=b"connection: close\r\n"
+        )
+        answer: wire.Order = await self._transport.ask(request, wire.Order)
+        return WorkerOrder(answer.order)
 
     async def leave(self, worker_id: str) -> None:
         """Say that the worker is gone for good."""

@@ -89,6 +89,11 @@ LOG_LAST_LINES_MAX = 100
 LOG_LAST_MAX_BYTES = 32 * 1024
 SNOOZE_MAX_US = 365 * 24 * 3600 * SECOND_US
 
+# One gateway process
+CONNECTIONS_DEFAULT = 4_096
+"""A worker that waits for work holds two."""
+CONNECTIONS_LIMIT = 65_536
+
 # One transaction
 CLAIM_MAX_TASKS = 1_000
 SETTLE_MAX_ITEMS = 10_000

@@ -44,6 +44,7 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         "cancel_grace": _seconds(0, limits.CANCEL_GRACE_MAX_US),
         "claim_wait": Range(0, 30),
         "concurrency": Range(1, limits.CONCURRENCY_MAX, "tasks"),
+        "connections": Range(1, limits.CONNECTIONS_LIMIT, "connections"),
         "control_interval": Range(0.01, 60),
         "default_timeout": _seconds(limits.TIMEOUT_MIN_US, limits.TIMEOUT_MAX_US),
         "execution_limit": _seconds(limits.EXECUTION_LIMIT_MIN_US, limits.EXECUTION_LIMIT_MAX_US),

@@ -4,7 +4,7 @@ A bare ASGI callable, because a framework's request, response and routing cost m
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from perdure.ambient import Clock, Ids
@@ -88,7 +88,7 @@ class _Sent(NamedTuple):
 class Gateway:
     """Answers HTTP. `async with gateway:` for as long as it serves; it owns neither store nor listener."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, routes: Sequence[Route] = ROUTES) -> None:
         operations = around.operations
         self.readiness = Readiness(
             lambda: operations.views.ended(around.principal.organization, [around.ids.new()]), around.clock
@@ -108,7 +108,7 @@ class Gateway:
             WorkerHandlers(operations, self._pool, self._hints),
             SystemHandlers(self.readiness, around.notices, around.metrics, description, docs_page(description)),
         )
-        self._paths = Paths((route.method, route.path, _endpoint(route, groups, around.limits)) for route in ROUTES)
+        self._paths = Paths((route.method, route.path, _endpoint(route, groups, around.limits)) for route in routes)
 
     async def __aenter__(self) -> "Gateway":
         self._hints.start()

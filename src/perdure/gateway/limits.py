@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from perdure.domain import limits
 from perdure.gateway.route import LARGE_MAX_BYTES
 
 
@@ -20,5 +21,5 @@ class GatewayLimits:
     """In which a request must have arrived as a whole, however it trickles."""
     idle_timeout: float = 75.0
     """How long a connection may lie idle between two requests."""
-    connections: int = 1_000
+    connections: int = limits.CONNECTIONS_DEFAULT
     """How many connections are open at once; the next is told to come again."""

@@ -34,7 +34,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._corked = CorkedTransport(transport)
         super().connection_made(self._corked)  # type: ignore[arg-type]
         if len(self.connections) > self._bounds.connections:
-            self._refuse(TooManyConnections("all connections are taken: try again in a moment"))
+            self._refuse(
+                TooManyConnections(
+                    f"all {self._bounds.connections:,} connections of this gateway are taken: try again in a moment;"
+                    " whoever runs it can allow more with PERDURE_CONNECTIONS, or run another one on the same store"
+                )
+            )
             return
         self._receiving_since = self.loop.time()
         self._watch = self.loop.call_later(self._bounds.receive_timeout, self._look)

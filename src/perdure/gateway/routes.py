@@ -327,6 +327,9 @@ SYSTEM: tuple[Route, ...] = (
 
 ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *DEFINITIONS, *WORKING, *SYSTEM)
 
+WATCHING: tuple[Route, ...] = tuple(route for route in SYSTEM if route.path in ("/healthz", "/readyz", "/metrics"))
+"""What a process answers that serves nobody and is watched."""
+
 BY_NAME: dict[str, Route] = {route.name: route for route in ROUTES}
 
-__all__ = ["BY_NAME", "ROUTES", "Problems", "Route"]
+__all__ = ["BY_NAME", "ROUTES", "WATCHING", "Problems", "Route"]

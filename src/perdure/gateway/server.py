@@ -5,12 +5,14 @@ import contextlib
 import logging
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import uvicorn
 
 from perdure.ambient import Clock
 from perdure.errors import Misuse
 from perdure.gateway.access import Address, check_listen
+from perdure.gateway.files import room_for
 from perdure.gateway.gateway import Gateway
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.loop_watch import BEAT_SECONDS, LoopWatch
@@ -52,6 +54,7 @@ class GatewayServer:
 
     async def __aenter__(self) -> "GatewayServer":
         listening = open_socket(self._address)
+        limits = self._within_files()
         host, port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         await self._gateway.__aenter__()
@@ -75,7 +78,7 @@ class GatewayServer:
         watch = self._watch = LoopWatch([listening], self._clock)
         watch.start()
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(_serve(server, listening, self._limits, started), name="perdure-gateway-server")
+        serving = asyncio.create_task(_serve(server, listening, limits, started), name="perdure-gateway-server")
         beating = asyncio.create_task(_beat(watch), name="perdure-gateway-beat")
         self._tasks = [serving, beating]
         await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
@@ -97,6 +100,17 @@ class GatewayServer:
         await self._gateway.close()
         await asyncio.wait([self._tasks[0]])
         await self._let_go()
+
+    def _within_files(self) -> GatewayLimits:
+        """The limits, with no more connections than the system has files for."""
+        room = room_for(self._limits.connections)
+        if room < self._limits.connections:
+            _log.warning(
+                "the gateway holds at most %d connections, not %d: this process may not open more files (ulimit -n)",
+                room,
+                self._limits.connections,
+            )
+        return replace(self._limits, connections=room)
 
     async def _let_go(self) -> None:
         self._server = None

@@ -39,8 +39,20 @@ FAMILIES: tuple[Family, ...] = (
     Family("perdure_attempts_settled_total", "counter", ("outcome",), "Attempts that their holders ended."),
     Family("perdure_tasks_retried_total", "counter", (), "Failed attempts whose task will be tried again."),
     Family("perdure_attempts_released_total", "counter", (), "Attempts handed back unfinished."),
-    Family("perdure_attempts_lost_total", "counter", (), "Attempts that the duties of this process ended."),
-    Family("perdure_tasks_expired_total", "counter", (), "Waiting tasks that the duties of this process ended."),
+    Family(
+        "perdure_attempts_lost_total",
+        "counter",
+        (),
+        "Attempts that the duty `lose` of this process ended: lease, deadline, timeout or time to stop over, or worker"
+        " revoked. Each counts once, where it was found.",
+    ),
+    Family(
+        "perdure_tasks_expired_total",
+        "counter",
+        (),
+        "Waiting tasks that the duty `expire` of this process ended: time to live or deadline over. Those that a claim"
+        " found first are in no counter; those that a worker found have the outcome `not_started`.",
+    ),
     Family("perdure_lease_lost_total", "counter", ("operation",), "Writes refused because the lease was lost."),
     Family("perdure_leases_renewed_total", "counter", (), "Leases extended through this process."),
     Family("perdure_handler_seconds", "histogram", ("kind", "outcome"), "How long handlers ran here.", HANDLER_BUCKETS),
