@@ -7,9 +7,13 @@ import msgspec
 from perdure import wire
 from perdure.engine.definitions import ANY, NONE, Document
 from perdure.engine.engine import Operations
-from perdure.errors import Malformed, NotFound, PreconditionFailed
+from perdure.errors import Malformed, NotFound
 from perdure.gateway.request import Answer, Request
 from perdure.store.definitions import DefinitionType
+
+
+NEVER = "never"
+"""A tag that no document has: `If-Match` and `If-None-Match: *` never hold together."""
 
 
 class DefinitionHandlers:
@@ -71,9 +75,7 @@ class DefinitionHandlers:
         if conditions.if_none_match is not None:
             if conditions.if_none_match != ANY:
                 raise Malformed("a PUT takes If-None-Match: * only", field="If-None-Match")
-            if expected is not None:
-                raise PreconditionFailed("If-Match and If-None-Match: * never hold together", field="If-None-Match")
-            expected = NONE
+            expected = NONE if expected is None else NEVER
         put = await self._operations.put_definition(type, _name(request, type), said, request.by, expected)
         return Answer(msgspec.convert(put.value, body), 201 if put.created else 200, (_tag(put),))
 
