@@ -11,7 +11,6 @@ from perdure.errors import Malformed, NotFound
 from perdure.gateway.request import Answer, Request
 from perdure.store.definitions import DefinitionType
 
-
 NEVER = "never"
 """A tag that no document has: `If-Match` and `If-None-Match: *` never hold together."""
 
