@@ -92,6 +92,7 @@ class Backlog:
         self._bell.acquire()
         self._idle = False
         self._closed = False
+        self._ended = False
 
     def __len__(self) -> int:
         """How many items wait."""
@@ -105,7 +106,7 @@ class Backlog:
         call = Call(operation, items, asyncio.get_running_loop())
         with self._guard:
             if self._closed:
-                raise Misuse("the store is closed; open it again before using it")
+                raise _closed()
             if self._items >= self._max_items:
                 raise StoreBusy(f"{self._items} items wait to be written already; try again later", retry_after=1.0)
             self._calls.append(call)
@@ -171,8 +172,13 @@ class Backlog:
             return self._calls.popleft()
 
     def put_back(self, call: Call) -> None:
-        """Let a call that was taken be the first of the next flush, and wake the flusher."""
+        """Let a call that was taken be the first of the next flush, and wake the flusher.
+
+        Raises `Misuse` when the flusher has ended meanwhile: nobody would take the call any more.
+        """
         with self._guard:
+            if self._ended:
+                raise _closed()
             self._calls.appendleft(call)
             self._items += len(call.items)
         self.nudge()
@@ -183,10 +189,20 @@ class Backlog:
             self._closed = True
         self.nudge()
 
+    def end(self) -> bool:
+        """Whether the flusher may end: it is closed, and nothing is left to take. From then on nothing is put back."""
+        with self._guard:
+            self._ended = self._closed and not self._calls
+            return self._ended
+
     @property
     def closed(self) -> bool:
         """Whether new calls are refused."""
         return self._closed
+
+
+def _closed() -> Misuse:
+    return Misuse("the store is closed; open it again before using it")
 
 
 def grouped(calls: Iterable[Call]) -> list[list[Call]]:

@@ -170,7 +170,7 @@ class Commits:
         except STORE_FAULTS as error:
             self._fail([call], error)
         except Exception:
-            return call.answered
+            return False
         return True
 
     @property
@@ -279,13 +279,13 @@ class Commits:
             share(group, results)
         try:
             tx.committed()
+            if tx.topics:
+                self._announce(tx.topics)
         except Exception as error:
             # Callers resend after an unknown outcome and are answered from what is stored.
             for group in groups:
                 for call in group:
                     call.error = _own(error)
-        if tx.topics:
-            self._announce(tx.topics)
 
     def _synchronize(self, connection: apsw.Connection, durable: bool) -> None:
         wanted = self._durable if durable else self._light
