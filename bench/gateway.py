@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import socket
 import statistics
 import sys
@@ -82,9 +83,9 @@ def echo_of() -> Any:
     return process("uvicorn", "bench.gateway:app", "--port", "{port}", "--no-access-log", "--log-level", "error")
 
 
-def _request(method: str, path: str, body: bytes) -> bytes:
-    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: "
-    return head.encode() + b"%d\r\n\r\n%s" % (len(body), body)
+def _request(method: str, path: str, body: bytes, more: bytes = b"") -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n".encode()
+    return head + more + b"content-length: %d\r\n\r\n%s" % (len(body), body)
 
 
 async def posts(port: int, size: int, requests: int) -> float:
@@ -154,43 +155,78 @@ async def start_latency(store: str, size: int, tasks: int) -> float:
     return statistics.median(taken)
 
 
-async def idle(port: int, server: asyncio.subprocess.Process, workers: int) -> tuple[float, float]:
-    """Percent of a core, and MB of the gateway, while so many workers wait for work that does not come."""
-    pool = Pool(Place("127.0.0.1", port, None), workers)
-    ids = [str(uuid4()) for _ in range(workers)]
+class IdleWorker:
+    """What a worker does that has nothing to do, on the two connections that it holds: a claim that waits on one, a
+    wait for hints on the other, and a heartbeat on one that is closed after it.
+    """
 
-    async def ask(path: str, **body: Any) -> None:
-        answer = await pool.ask(_request("POST", path, json.dumps(body).encode()), 60, 60)
+    def __init__(self, port: int) -> None:
+        self._id = str(uuid4())
+        self._port = port
+        self._pool = Pool(Place("127.0.0.1", port, None), 4)
+
+    async def register(self) -> None:
+        """Make it known."""
+        await self._post("register", id=self._id, name="idle", kinds=["never"], queues=["default"], capacity=10, pid=1)
+
+    async def claim(self) -> None:
+        """Claim for ever."""
+        while True:
+            wait = random.uniform(*WAIT_SECONDS)
+            await self._post("claim", worker_id=self._id, count=10, wait=wait, request_id=str(uuid4()))
+
+    async def hear(self) -> None:
+        """Wait for hints for ever."""
+        cursor = ""
+        while True:
+            after = f"&after={cursor}" if cursor else ""
+            path = f"/v1/worker/hints?topic=control&wait={random.uniform(*WAIT_SECONDS) if cursor else 0:.3f}{after}"
+            cursor = json.loads(await self._ask(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()))["cursor"]
+
+    async def beat(self) -> None:
+        """Say that it is there, for ever."""
+        while True:
+            await asyncio.sleep(random.uniform(5, 10))
+            await self._post("heartbeat", b"connection: close\r\n", worker_id=self._id, capacity=10)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._pool.close()
+
+    async def _post(self, verb: str, more: bytes = b"", **body: Any) -> None:
+        await self._ask(_request("POST", f"/v1/worker/{verb}", json.dumps(body).encode(), more))
+
+    async def _ask(self, data: bytes) -> bytes:
+        answer = await self._pool.ask(data, 60, 60)
         if answer.status >= 300:
             raise SystemExit(f"{answer.status}: {answer.body[:300]!r}")
+        return answer.body
 
-    async def worker(worker_id: str) -> None:
-        await ask(
-            "/v1/worker/register", id=worker_id, name="idle", kinds=["never"], queues=["default"], capacity=10, pid=1
-        )
-        while True:
-            # More often than a worker does, and not all at once.
-            await ask("/v1/worker/heartbeat", worker_id=worker_id, capacity=10)
-            await ask(
-                "/v1/worker/claim",
-                worker_id=worker_id,
-                count=10,
-                wait=random.uniform(*WAIT_SECONDS),
-                request_id=str(uuid4()),
-            )
 
-    waiting = [asyncio.create_task(worker(each)) for each in ids]
-    await asyncio.sleep(5)
+async def idle(port: int, server: asyncio.subprocess.Process, workers: int) -> tuple[float, float, int]:
+    """Percent of a core, MB and connections of the gateway, while so many workers wait for work that does not come."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    standing = [IdleWorker(port) for _ in range(workers)]
+    for each in standing:
+        await each.register()
+    doing = [asyncio.create_task(part()) for each in standing for part in (each.claim, each.hear, each.beat)]
+    await asyncio.sleep(10)
     seen = psutil.Process(server.pid)
     before = sum(seen.cpu_times()[:2])
-    await asyncio.sleep(IDLE_SECONDS)
+    held = 0
+    for _ in range(IDLE_SECONDS):
+        await asyncio.sleep(1)
+        held = max(held, len([each for each in seen.net_connections() if each.status == psutil.CONN_ESTABLISHED]))
     used = (sum(seen.cpu_times()[:2]) - before) / IDLE_SECONDS * 100
     memory = seen.memory_info().rss / 1024 / 1024
-    for each in waiting:
-        each.cancel()
-    await asyncio.wait(waiting)
-    await pool.close()
-    return used, memory
+    for task in doing:
+        if task.done():
+            task.result()
+        task.cancel()
+    await asyncio.wait(doing)
+    for each in standing:
+        await each.close()
+    return used, memory, held
 
 
 async def one_round(folder: Path, size: int, tasks: int, requests: int) -> dict[str, float]:
@@ -223,8 +259,8 @@ async def idle_workers(folder: Path, numbers: tuple[int, ...]) -> list[str]:
     lines = []
     for workers in numbers:
         async with gateway_of(folder / f"idle{workers}.db") as (port, server):
-            used, memory = await idle(port, server, workers)
-        lines.append(f"| {workers} idle workers | {used:.1f} % of a core | {memory:.0f} MB |")
+            used, memory, held = await idle(port, server, workers)
+        lines.append(f"| {workers} idle workers | {used:.1f} % of a core | {memory:.0f} MB | {held} |")
     return lines
 
 
@@ -244,8 +280,8 @@ def report(rounds: int, tasks: int, requests: int, folder: Path, *, quick: bool)
     for name, (above, below, must_ratio, goal) in TARGETS.items():
         ratio = statistics.median(each[above] / each[below] for each in done)
         lines.append(f"| {name} | {ratio:.2f} | {must_ratio or ''} | {goal} |")
-    lines += ["", "| idle | processor | memory |", "|---|---|---|"]
-    return lines + asyncio.run(idle_workers(folder, (50,) if quick else (200, 900)))
+    lines += ["", "| idle | processor | memory | connections |", "|---|---|---|---|"]
+    return lines + asyncio.run(idle_workers(folder, (50,) if quick else (200, 1_000)))
 
 
 PARTS: dict[str, Callable[..., Awaitable[float]]] = {"drain": drain, "start_latency": start_latency, "posts": posts}
