@@ -10,9 +10,9 @@ from perdure.domain import limits
 from perdure.domain.outcome import Failed, Failure
 from perdure.domain.states import TaskState
 from perdure.engine.requests import JobRequest, JobTaskRequest, Principal
-from perdure.errors import Conflict, Invalid, Malformed, NotFound, Overloaded
+from perdure.errors import Conflict, Invalid, Malformed, NotFound, Overloaded, StoreBusy
 from perdure.store.definitions import Definition
-from perdure.store.ledger import CancelAnswer, WorkerInfo, WorkerOrder
+from perdure.store.ledger import CancelAnswer, Swept, WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 
 UNKNOWN = "0198c5a4-7f3e-7abc-8def-0123456789ab"
@@ -61,7 +61,7 @@ async def test_bad_ids_and_long_texts_cancel_nothing(bench: Bench) -> None:
     assert (await bench.view(task_id)).state == TaskState.QUEUED
 
 
-async def test_a_jobs_cancel_reaches_its_tasks_by_the_duty(bench: Bench) -> None:
+async def test_a_jobs_cancel_reaches_its_tasks(bench: Bench) -> None:
     tasks = [JobTaskRequest(kind=KIND, name=f"t{n}") for n in range(5)]
     job = await bench.engine.submit_job(JobRequest(name="j", tasks=tasks), ME)
     assert await bench.engine.cancel_job(job.id, ME, "enough")
@@ -73,6 +73,34 @@ async def test_a_jobs_cancel_reaches_its_tasks_by_the_duty(bench: Bench) -> None
         await bench.engine.cancel_job(job.id, OTHERS)
     with pytest.raises(Malformed, match="job"):
         await bench.engine.cancel_job("nonsense", ME)
+
+
+async def test_no_task_of_a_job_is_claimed_once_its_cancel_was_answered(bench: Bench) -> None:
+    await bench.worker()
+    nodes = [JobTaskRequest(kind=KIND, name=f"t{n}") for n in range(5)]
+    job = await bench.engine.submit_job(JobRequest(name="j", tasks=nodes), ME)
+    held = await bench.lease()
+    other = await bench.submit()
+    assert await bench.engine.cancel_job(job.id, ME, "enough")
+    states = [(await bench.view(each)).state for each in job.task_ids.values()]
+    assert sorted(states) == sorted([TaskState.CANCELLING] + [TaskState.CANCELLED] * 4)
+    assert (await bench.view(held.hold.task_id)).state == TaskState.CANCELLING
+    assert [each.hold.task_id for each in await bench.engine.claim("w", 10)] == [other]
+
+
+async def test_a_cancelled_job_stays_cancelled_when_the_store_fails_after_the_request(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await bench.engine.submit_job(JobRequest(name="j", tasks=[JobTaskRequest(kind=KIND, name="t")]), ME)
+    cascade = bench.store.ledger.cascade
+
+    async def away(*asked: Any) -> Swept:
+        raise StoreBusy("another process has the lock")
+
+    monkeypatch.setattr(bench.store.ledger, "cascade", away)
+    assert await bench.engine.cancel_job(job.id, ME)
+    await cascade(10)
+    assert (await bench.view(job.task_ids["t"])).state == TaskState.CANCELLED
 
 
 async def test_a_redriven_dead_letter_runs_again_under_its_id(bench: Bench) -> None:

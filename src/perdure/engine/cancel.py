@@ -1,12 +1,13 @@
 """Cancel tasks and jobs."""
 
+import contextlib
 from collections.abc import Sequence
 
 from perdure.domain import ids, limits
 from perdure.domain.states import Reason
 from perdure.engine.names import check_prose
 from perdure.engine.requests import Principal
-from perdure.errors import Invalid
+from perdure.errors import Invalid, Unavailable
 from perdure.store.ledger import Cancellation, Cancelled, Ledger
 from perdure.store.wakeups import Topic, Wakeups
 
@@ -35,11 +36,19 @@ class Cancel:
         )
 
     async def job(self, job_id: str, by: Principal, text: str | None = None) -> bool:
-        """Stop a job: a duty cancels its open tasks. False when it had ended. Raises `NotFound`."""
+        """Stop a job. False when it had ended. Raises `NotFound`.
+
+        When this answers, up to `limits.CASCADE_MAX_TASKS` of its open tasks are cancelled or asked to stop, and none
+        of these is claimed any more; a duty goes on with the rest.
+        """
         checked = ids.parse(job_id, "job")
         if text is not None:
             check_prose(text, "text", limits.REASON_TEXT_MAX_CHARS)
         stopping = await self._ledger.cancel_job(by.organization, checked, by.name, text)
+        if stopping:
+            # The request stands already: where the store is away now, all of it is left to the duty.
+            with contextlib.suppress(Unavailable):
+                await self._ledger.cascade(limits.CASCADE_MAX_TASKS, self._grace_us)
         self._wakeups.announce(Topic.CONTROL)
         return stopping
 
