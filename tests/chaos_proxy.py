@@ -22,11 +22,20 @@ class Fault(Enum):
     """The answer arrives in small pieces."""
     REPEAT = "repeat"
     """The answer arrives twice."""
+    SWALLOW = "swallow"
+    """The server has answered, and its answer never arrives: the link carries one way only."""
+    TRICKLE = "trickle"
+    """The answer begins late and arrives at a few bytes a second: a very slow link."""
 
 
 PAUSE_SECONDS = 0.05
 SLICE_BYTES = 7
 READ_BYTES = 256 * 1024
+SWALLOWED_SECONDS = 120.0
+"""After so long a connection whose answer was swallowed ends."""
+TRICKLE_BEGINS_SECONDS = 0.8
+TRICKLE_BYTES_PER_SECOND = 2_048
+TRICKLE_BYTES = 128
 
 Choose = Callable[[bytes], Fault]
 """Chooses by the first bytes of the request."""
@@ -134,6 +143,15 @@ class ChaosProxy:
             writer.write(data[: len(data) // 2])
             await writer.drain()
             return False
+        if fault is Fault.SWALLOW:
+            await asyncio.sleep(SWALLOWED_SECONDS)
+            return False
+        if fault is Fault.TRICKLE:
+            await asyncio.sleep(TRICKLE_BEGINS_SECONDS)
+            for start in range(0, len(data), TRICKLE_BYTES):
+                writer.write(data[start : start + TRICKLE_BYTES])
+                await asyncio.sleep(TRICKLE_BYTES / TRICKLE_BYTES_PER_SECOND)
+            return True
         if fault is Fault.DELAY:
             await asyncio.sleep(PAUSE_SECONDS)
         if fault is Fault.SLICE:

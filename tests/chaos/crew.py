@@ -77,26 +77,45 @@ class Crew:
         self.effects = effects
         self.members: list[Member] = []
 
-    def worker(self, *, environ: Mapping[str, str] | None = None, prefix: Sequence[str] = (), **options: Any) -> Member:
-        """A worker of `chaos.app` with its duties; the options are those of `App.run`."""
+    def worker(
+        self,
+        *,
+        environ: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
+        at: str | None = None,
+        **options: Any,
+    ) -> Member:
+        """A worker of `chaos.app` with its duties; the options are those of `App.run`. `at`: a gateway's URL."""
         chosen = {"concurrency": 20, "poll": 0.2, **options}
-        command = [*_python("chaos.app"), str(self.store), str(self.effects), json.dumps(chosen)]
+        command = [*_python("chaos.app"), at or str(self.store), str(self.effects), json.dumps(chosen)]
         return self._start([*prefix, *command], environ)
 
     def client(
-        self, log: Path, *, environ: Mapping[str, str] | None = None, prefix: Sequence[str] = (), **orders: Any
+        self,
+        log: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
+        at: str | None = None,
+        **orders: Any,
     ) -> Member:
-        """A client of `chaos.client` that does as ordered."""
-        command = [*_python("chaos.client"), str(self.store), str(log), json.dumps(orders)]
+        """A client of `chaos.client` that does as ordered. `at`: a gateway's URL in the place of the store."""
+        command = [*_python("chaos.client"), at or str(self.store), str(log), json.dumps(orders)]
         return self._start([*prefix, *command], environ)
 
-    def _start(self, command: Sequence[str], environ: Mapping[str, str] | None) -> Member:
+    def serve(self, role: str, port: int, *, environ: Mapping[str, str] | None = None) -> Member:
+        """`perdure serve` on the store, in one role, on a port of this machine."""
+        command = [*_python("perdure"), "serve", "--role", role, "--listen", f"127.0.0.1:{port}"]
+        return self._start([*command, "--store", str(self.store), "--attached"], environ, attached=True)
+
+    def _start(self, command: Sequence[str], environ: Mapping[str, str] | None, *, attached: bool = False) -> Member:
         log = self.folder / f"process-{len(self.members)}.log"
         places = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                # An attached one ends when nobody holds the other end any more.
+                stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(places), **(environ or {})},

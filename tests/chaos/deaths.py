@@ -207,14 +207,14 @@ async def _supervise(arena: Arena, queue: str, task_id: str, until: float) -> No
     arena.check(False, f"the task of {queue} has not ended: {await arena.state(task_id)}")
 
 
-async def rolling_deploy(arena: Arena) -> None:
-    """SIGTERM with 50 tasks in flight and two seconds of grace, a new worker beside it."""
+async def rolling_deploy(arena: Arena, at: str | None = None) -> None:
+    """SIGTERM with 50 tasks in flight and two seconds of grace, a new worker beside it; `at` a gateway if said."""
     grace = 2.0
     seconds = 3.0 if arena.quick else 20.0
     ids = await arena.submit("nap", range(50), payload={"seconds": seconds}, lease=60.0)
-    old = arena.crew.worker(concurrency=50, grace=grace)
+    old = arena.crew.worker(concurrency=50, grace=grace, at=at)
     await arena.until(lambda: arena.effects.count("start") == 50, 60, "50 tasks in flight")
-    new = arena.crew.worker(concurrency=50)
+    new = arena.crew.worker(concurrency=50, at=at)
     told = time.monotonic()
     old.signal(signal.SIGTERM)
     code = await asyncio.to_thread(old.wait, 60)

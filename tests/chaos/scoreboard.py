@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from chaos import deaths, disks, latency, pauses, races
+from chaos import deaths, disks, gateways, latency, pauses, races, strangers
 from chaos.arena import Arena, NotRun, held
 
 
@@ -19,6 +19,8 @@ class Case(NamedTuple):
     run: Callable[[Arena], Awaitable[None]]
     seconds: int = 120
     """How long it may take in the long tier, whatever happens."""
+    short: bool = True
+    """It has a form that is short enough for every run of the tests."""
     patient: bool = False
     """It mostly waits for leases to run out: others may go on beside it."""
 
@@ -30,8 +32,13 @@ CASES = (
     Case("4", "zombie, second attempt", pauses.wakes_during_the_second_attempt, patient=True),
     Case("5", "zombie, after the end", pauses.wakes_after_the_end, patient=True),
     Case("6", "GIL held", pauses.gil_held, patient=True),
+    Case("7", "gateway killed", gateways.killed_under_load, 240, short=False),
     Case("8", "rolling deploy", deaths.rolling_deploy),
+    Case("8", "rolling deploy, gateway", gateways.rolling_deploy, short=False),
     Case("9", "clock jumps", pauses.wall_clock_jumps, patient=True),
+    Case("11", "answer lost", gateways.answers_lost),
+    Case("12", "parts repeated", gateways.parts_repeated),
+    Case("14", "slow, one-way links", gateways.bad_links, 300, short=False),
     Case("17", "power loss", disks.power_loss),
     Case("19", "disk full", disks.disk_full),
     Case("20", "fsync fails", disks.fsync_fails),
@@ -39,6 +46,8 @@ CASES = (
     Case("27", "fan-in race", races.fan_in, 400),
     Case("28", "cancel race", races.cancel_race, 400),
     Case("29", "idempotency race", races.one_key),
+    Case("31", "hostile payloads", strangers.hostile),
+    Case("32", "slow and greedy", strangers.slow_and_greedy, 240, short=False),
     Case("", "SIGTERM", deaths.told_to_end_in_the_middle),
     Case("", "renews for ever", pauses.renews_for_ever, patient=True),
     Case("", "two processes", latency.two_processes, 240),
