@@ -12,8 +12,9 @@ from perdure.store.ledger import Submitted
 from perdure.store.postgres.caller_connection import CallerConnections, awaited_connection, driver_connection
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import Connector
+from perdure.store.postgres.faults import DATA_FAULTS, translate
 from perdure.store.postgres.lending import AwaitedConnection, LentConnection, lend
-from perdure.store.postgres.submission import submit
+from perdure.store.postgres.submission import Collided, submit
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.renewing import lease_lost
@@ -27,10 +28,28 @@ class PostgresCaller:
     def __init__(self, connector: Connector, clock: StoreClock) -> None:
         self._within = CallerConnections(connector, clock).within
         self._serializable = connector.serializable
+        self._place = connector.place
 
     def submit(self, connection: Any, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
-        """Store tasks that exist exactly if the caller's transaction commits."""
-        return submit(self._within(connection), tasks, Lanes(), pending=True)
+        """Store tasks that exist exactly if the caller's transaction commits.
+
+        What is refused leaves the caller's transaction as it was. Who uses a key that another transaction is just
+        using waits for that one.
+        """
+        tx = self._within(connection)
+        while True:
+            tx.run("caller_savepoint")
+            try:
+                answers = submit(tx, tasks, Lanes(), pending=True)
+            except Collided:
+                # Another transaction was first. What it has written is seen now, unless this one reads as of before.
+                tx.run("caller_undo")
+                continue
+            except DATA_FAULTS as error:
+                tx.run("caller_undo")
+                raise translate(error, self._place) from error
+            tx.run("caller_release")
+            return answers
 
     def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
         """Write the receipt of a live attempt."""

@@ -31,13 +31,22 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
         named = each.hold[1:3]
         (again if named in seen else once).append(place)
         seen.add(named)
-    for places in (once, again):
+    for places in (_free(tx, settlings, once), again):
         if places:
             _settle(tx, settlings, places, answers)
     lost = [place for place, answer in enumerate(answers) if answer is _LOST]
     if lost:
         _answer_repeats(tx, settlings, lost, answers)
     return answers
+
+
+def _free(tx: Transaction, settlings: Sequence[Settling], places: list[int]) -> list[int]:
+    """Those of these attempts that can be ended now: a duty does not wait for others' locks, it comes again."""
+    rows = [(place, *settlings[place].hold[:3]) for place in places if settlings[place].guard is not Guard.HOLDER]
+    if not rows:
+        return places
+    free = {*tx.document("settle_free", batch=batch(rows))}
+    return [place for place in places if settlings[place].guard is Guard.HOLDER or place in free]
 
 
 def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], answers: list[Settled]) -> None:
@@ -47,6 +56,11 @@ def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], a
     bounds = {"suspension_max": limits.LEASE_MAX_US, "timeout_grace": limits.TIMEOUT_GRACE_US}
     ended = tx.run("settle_end", batch=document, **bounds)
     returned = tx.run("settle_return", batch=document, **bounds) if returning and len(ended) < len(places) else []
+    if returning and len(ended) + len(returned) < len(places):
+        # A cancel may have come in between the two: then the task does not go on, it ends.
+        done = {place for place, *_ in (*ended, *returned)}
+        left, _ = _grouped(settlings, [place for place in places if place not in done])
+        ended += tx.run("settle_end", batch=batch(left), **bounds)
     for place, state, *_ in (*ended, *returned):
         answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
     _refuse_unseen_receipts(tx, settlings, ended, returned)

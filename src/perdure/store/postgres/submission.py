@@ -56,9 +56,13 @@ def take_keys(tx: Transaction, what: str, asked: Sequence[Task | Job]) -> None:
         raise collided("another transaction has taken an idempotency key meanwhile")
 
 
-def collided(fact: str) -> errors.SerializationFailure:
+class Collided(errors.SerializationFailure):
     """Another transaction was first: run again, this one finds what that has written."""
-    return errors.SerializationFailure(fact)
+
+
+def collided(fact: str) -> Collided:
+    """The error of a transaction that is to be run again."""
+    return Collided(fact)
 
 
 def _write_unanswered(

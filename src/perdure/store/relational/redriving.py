@@ -82,15 +82,16 @@ def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) ->
 def _fallen(tx: Transaction, redriven: Sequence[tuple[int, str]]) -> list[list[Any]]:
     """What was cancelled because of these, asked until no more comes.
 
-    Where others write at the same time, a cascade may have gone on while its rows were waited for.
+    Where others write at the same time, a cascade may have gone on while its rows were waited for, or another redrive
+    may have moved some of these: they have no state then.
     """
     document = batch(redriven)
-    fallen: list[list[Any]] = []
-    known = -1
-    while len(fallen) > known:
+    known = 0
+    while True:
+        fallen: list[list[Any]] = tx.document("redrive_descendants", batch=document)
+        if len(fallen) <= known and all(state is not None for _, _, state, *_ in fallen):
+            return fallen
         known = len(fallen)
-        fallen = tx.document("redrive_descendants", batch=document)
-    return fallen
 
 
 def _wait_again(tx: Transaction, numbers: list[int]) -> None:

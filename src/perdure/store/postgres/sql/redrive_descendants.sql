@@ -1,7 +1,8 @@
 -- The tasks that were cancelled because of tasks of a batch, directly or through one another: number, lane, state,
 -- organization, generation, initiator, who redrove.
 -- Those with a parent that was removed since are left alone: they could never run as they were meant to.
--- Locks them, after what a cascade may just be dealing with: asked again, it sees what that cascade has done.
+-- Locks them, after what a cascade may just be dealing with: asked again, it sees what that cascade has done. One that
+-- moved while its row was waited for has no state.
 WITH RECURSIVE redriven AS MATERIALIZED (
     SELECT (item.value ->> 0)::bigint AS n, item.value ->> 1 AS actor
     FROM jsonb_array_elements(%(batch)s::jsonb) AS item (value)
@@ -40,8 +41,8 @@ locked AS MATERIALIZED (
     FOR UPDATE
 )
 SELECT coalesce(jsonb_agg(jsonb_build_array(
-    locked.n, locked.lane, locked.state, locked.organization, locked.generation, tasks.initiator, revived.actor
+    revived.n, locked.lane, locked.state, locked.organization, locked.generation, tasks.initiator, revived.actor
 )), '[]')::text
-FROM locked
-JOIN revived ON revived.n = locked.n
-JOIN perdure_tasks AS tasks ON tasks.n = locked.n
+FROM revived
+JOIN perdure_tasks AS tasks ON tasks.n = revived.n
+LEFT JOIN locked ON locked.n = revived.n

@@ -1,0 +1,2 @@
+-- Remember where the caller's transaction stands.
+SAVEPOINT perdure_within
