@@ -62,7 +62,7 @@ async def opened(url: str, clock: ManualClock) -> AsyncIterator[World]:
     """A store there, in the test's time."""
     store = await PostgresStore.open(url, clock=clock, inline=True)
     try:
-        yield World(store, clock, STORES["sqlite"], Path())
+        yield World(store, clock, STORES["postgres"], Path())
     finally:
         await store.close()
 

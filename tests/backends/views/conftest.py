@@ -20,3 +20,4 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield made
     finally:
         await store.close()
+        plug.leave(tmp_path)

@@ -80,15 +80,22 @@ def read_status(url: str) -> list[Migration]:
 
 
 def bring_up_to_date(asking: Asking, commits: Commits, migrate: bool) -> None:
-    """Take the steps that are missing, or raise `SchemaTooOld` where they are not to be taken."""
+    """Take the steps that are missing, or raise `SchemaTooOld` where they are not to be taken or may not be."""
     missing = [step for step in asking.ask(status) if step.applied_us is None]
     if missing and not migrate:
-        raise SchemaTooOld(
-            f"the schema lacks step {missing[0].number} ({missing[0].name}): run `perdure db migrate`",
-            missing=[step.number for step in missing],
-        )
+        raise _too_old(missing, "run `perdure db migrate`")
     for step in missing:
-        commits.do(TAKE_STEP, step)
+        try:
+            commits.do(TAKE_STEP, step)
+        except StoreUnusable as error:
+            if isinstance(error.__cause__, errors.InsufficientPrivilege):
+                raise _too_old(missing, "run `perdure db migrate` as a role that may create tables") from error
+            raise
+
+
+def _too_old(missing: Sequence[Migration], advice: str) -> SchemaTooOld:
+    numbers = [step.number for step in missing]
+    return SchemaTooOld(f"the schema lacks step {numbers[0]} ({missing[0].name}): {advice}", missing=numbers)
 
 
 def _take(tx: Transaction, steps: list[Migration]) -> list[Migration | None]:
