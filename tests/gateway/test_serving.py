@@ -124,8 +124,8 @@ async def test_a_store_that_is_away_makes_the_process_not_ready_until_it_is_back
         if away:
             raise StoreUnreachable("gone")
 
-    monkeypatch.setattr("perdure.gateway.readiness.CHECK_SECONDS", CHECK_SECONDS / 100)
-    readiness = Readiness(probe, SystemClock())
+    monkeypatch.setitem(CHECK_SECONDS, "reads", 0.01)
+    readiness = Readiness({"reads": probe}, SystemClock())
     readiness.start()
     try:
         for away in (False, True, False):
@@ -143,12 +143,12 @@ async def test_what_has_not_succeeded_for_long_is_not_ready():
 
     async def probe() -> None: ...
 
-    readiness = Readiness(probe, clock)
-    await readiness._check()
+    readiness = Readiness({"reads": probe}, clock)
+    await readiness.probing["reads"].ask()
     readiness.expect("duties")
     assert readiness.ready
     clock.move(31_000_000)
-    await readiness._check()
+    await readiness.probing["reads"].ask()
     assert readiness.checks()["duties"] == "no success for 31 s"
     readiness.succeeded("duties")
     assert readiness.ready

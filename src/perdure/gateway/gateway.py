@@ -90,8 +90,14 @@ class Gateway:
 
     def __init__(self, around: Surroundings, routes: Sequence[Route] = ROUTES) -> None:
         operations = around.operations
+        # Of a task and a worker that nobody knows: neither finds or changes anything.
+        nobody = around.ids.new()
         self.readiness = Readiness(
-            lambda: operations.views.ended(around.principal.organization, [around.ids.new()]), around.clock
+            {
+                "reads": lambda: operations.views.ended(around.principal.organization, [nobody]),
+                "writes": lambda: operations.heartbeat(nobody, 1),
+            },
+            around.clock,
         )
         self._hints = Hints(operations.subscribe, around.ids.new())
         self._pool = ClaimPool(operations, self._hints)

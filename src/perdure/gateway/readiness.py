@@ -1,48 +1,99 @@
-"""Whether this process can take work: the store answers, the event loop turns, duties and polls succeed.
+"""Whether this process can take work: the store is read and written, the event loop turns, duties and polls succeed.
 
 `/healthz` tells that the process answers at all; `/readyz` tells that it should be sent work.
 """
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
 
-CHECK_SECONDS = 1.0
-"""How often the store is asked."""
+CHECK_SECONDS = {"reads": 1.0, "writes": 2.0}
+"""How often the store is asked. A write wakes whoever looks for changes, so it is made less often."""
 CHECK_TIMEOUT_SECONDS = 2.0
-STALE_US = 4 * SECOND_US
+STALE_US = 5 * SECOND_US
 """How old the last good answer may be."""
 GRACE_US = 30 * SECOND_US
 """How long after the last success of a duty or poll something is wrong."""
 
+_log = logging.getLogger("perdure.gateway")
 
-class Readiness:
-    """Asks the store again and again, and remembers when it last answered. Belongs to one event loop."""
+Probe = Callable[[], Awaitable[object]]
 
-    def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock) -> None:
+
+class Probing:
+    """Asks one thing of the store again and again, and remembers when it was last answered."""
+
+    def __init__(self, what: str, probe: Probe, clock: Clock) -> None:
+        self._what = what
         self._probe = probe
         self._clock = clock
         self._answered_us: int | None = None
         self._fault = "it has not answered yet"
+
+    def state(self) -> str:
+        """`ok`, or what is wrong: the code of an error where there was one."""
+        if self._answered_us is None or self._fault:
+            return self._fault
+        stale = self._clock.monotonic_us() - self._answered_us > STALE_US
+        return "it has not answered for a while" if stale else "ok"
+
+    async def ask_again_and_again(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            with contextlib.suppress(Exception):
+                await self.ask()
+            await asyncio.sleep(CHECK_SECONDS[self._what])
+
+    async def ask(self) -> None:
+        """Ask once. What is wrong is told in the log when it begins and when it ends."""
+        before = self._fault
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
+                await self._probe()
+        except TimeoutError:
+            self._fault = f"it did not answer within {CHECK_TIMEOUT_SECONDS:g} s"
+        except Exception as error:
+            self._fault = str(getattr(error, "code", "it failed"))
+        else:
+            self._fault, self._answered_us = "", self._clock.monotonic_us()
+        if self._fault != before:
+            level = logging.WARNING if self._fault else logging.INFO
+            _log.log(level, "%s of the store: %s", self._what, self._fault or "ok")
+
+
+class Readiness:
+    """Probes the store, and hears of duties and polls. Belongs to one event loop.
+
+    `probes` are asked under their names: a store may be read and not be written, as on a full disk.
+    """
+
+    def __init__(self, probes: Mapping[str, Probe], clock: Clock) -> None:
+        self._clock = clock
+        self.probing = {what: Probing(what, probe, clock) for what, probe in probes.items()}
         self._successes: dict[str, int] = {}
         self._expected: dict[str, int] = {}
         self._closing = False
-        self._checker: asyncio.Task[None] | None = None
+        self._asking: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin to ask."""
-        if self._checker is None:
-            self._checker = asyncio.create_task(self._check_again_and_again(), name="perdure-gateway-readiness")
+        if not self._asking:
+            self._asking = [
+                asyncio.create_task(each.ask_again_and_again(), name=f"perdure-gateway-readiness-{what}")
+                for what, each in self.probing.items()
+            ]
 
     async def stop(self) -> None:
         """Ask no more."""
-        checker, self._checker = self._checker, None
-        if checker is not None:
-            checker.cancel()
-            await asyncio.wait([checker])
+        asking, self._asking = self._asking, []
+        for each in asking:
+            each.cancel()
+        if asking:
+            await asyncio.wait(asking)
 
     def close(self) -> None:
         """The process is about to end: be not ready from now on, so that no new work is sent."""
@@ -59,7 +110,7 @@ class Readiness:
     def checks(self) -> Mapping[str, str]:
         """Each condition: `ok`, or what is wrong."""
         now_us = self._clock.monotonic_us()
-        found = {"store": self._store(now_us)}
+        found = {what: each.state() for what, each in self.probing.items()}
         for what, since_us in self._expected.items():
             last_us = max(since_us, self._successes.get(what, since_us))
             late = now_us - last_us > GRACE_US
@@ -72,27 +123,3 @@ class Readiness:
     def ready(self) -> bool:
         """Whether all conditions hold."""
         return all(each == "ok" for each in self.checks().values())
-
-    def _store(self, now_us: int) -> str:
-        if self._answered_us is None:
-            return self._fault
-        if self._fault:
-            return self._fault
-        return "ok" if now_us - self._answered_us <= STALE_US else "it has not answered for a while"
-
-    async def _check_again_and_again(self) -> None:
-        while True:
-            with contextlib.suppress(Exception):
-                await self._check()
-            await asyncio.sleep(CHECK_SECONDS)
-
-    async def _check(self) -> None:
-        try:
-            async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
-                await self._probe()
-        except TimeoutError:
-            self._fault = f"it did not answer within {CHECK_TIMEOUT_SECONDS:g} s"
-        except Exception as error:
-            self._fault = str(getattr(error, "code", "it failed"))
-        else:
-            self._fault, self._answered_us = "", self._clock.monotonic_us()
