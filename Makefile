@@ -12,7 +12,7 @@ export PYTHON
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: install-runtime ## Install, then run a DAG of 48 tasks on SQLite and show how it went
@@ -42,6 +42,10 @@ format: install ## Format the code, and mend what the linter can mend
 bench: install-bench ## Measure throughput and latency beside the raw loop and a peer
 	@.venv/bin/python -m bench $(ARGS)
 
+.PHONY: bench-peers
+bench-peers: install-bench install-peers ## Measure perdure on PostgreSQL beside its peers, and write bench/RESULTS.md
+	@.venv/bin/python -m bench.peers $(ARGS)
+
 .PHONY: chaos
 chaos: install ## Real processes, real faults: the long tier, with its table
 	@PYTHONPATH=tests .venv/bin/python -m chaos $(ARGS)
@@ -66,15 +70,17 @@ lock: install-uv ## Resolve the dependencies anew into the hashed lock files
 
 .PHONY: clean
 clean: ## Remove what make made
-	@rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .venv .tools .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: install install-runtime install-bench install-uv
+.PHONY: install install-runtime install-bench install-peers install-uv
 install:
 	@scripts/install.sh dev
 install-runtime:
 	@scripts/install.sh runtime
 install-bench:
 	@scripts/install.sh bench
+install-peers:
+	@scripts/install_peers.sh
 install-uv:
 	@scripts/install.sh uv

@@ -14,8 +14,9 @@ from typing import Any
 
 import apsw
 
-from bench import gateway, kill, raw_sqlite, scale
+from bench import gateway, kill, postgres_run, raw_sqlite, scale
 
+PARTS = ("throughput", "kill", "scale", "gateway")
 RESULTS = Path(__file__).parent / "results"
 TARGETS = {
     # figure: (numerator, denominator, must, goal)
@@ -66,10 +67,24 @@ def _table(rounds: list[dict[str, float]]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite", help="on what (default: sqlite)")
     parser.add_argument("--quick", action="store_true", help="one short round of each part")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=["throughput", "kill", "scale", "gateway"], help="one part only")
+    parser.add_argument(
+        "--only", help=f"one part only: of {', '.join(PARTS)}; of postgres {', '.join(postgres_run.PARTS)}"
+    )
+    postgres_run.arguments(parser)
     options = parser.parse_args()
+    parts = postgres_run.PARTS if options.store == "postgres" else PARTS
+    if options.only not in (None, *parts):
+        parser.error(f"--only: choose from {', '.join(parts)}")
+    if options.store == "postgres":
+        postgres_run.run(options, [])
+    else:
+        _sqlite(options)
+
+
+def _sqlite(options: argparse.Namespace) -> None:
     rounds, tasks, single, peer = (1, 5_000, 500, 500) if options.quick else (options.rounds, 20_000, 2_000, 2_000)
     report = [
         "# perdure on SQLite",

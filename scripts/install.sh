@@ -38,18 +38,6 @@ install_uv() {
     cp requirements-uv.lock .tools/requirements-uv.lock
 }
 
-# uv does not read pip's configuration: hand on the index and the certificates that it names.
-respect_pip() {
-    local index cert
-    index="${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2>/dev/null || true)}"
-    cert="${PIP_CERT:-$("$python" -m pip config get global.cert 2>/dev/null || true)}"
-    if [[ -n $index && -z ${UV_DEFAULT_INDEX:-} ]]; then export UV_DEFAULT_INDEX="$index"; fi
-    if [[ -n $cert && -z ${SSL_CERT_FILE:-} ]]; then export SSL_CERT_FILE="$cert"; fi
-    export UV_PYTHON_DOWNLOADS=never
-    # Another project's environment may be active; this one is meant.
-    unset VIRTUAL_ENV CONDA_PREFIX
-}
-
 # What the environment is made of. The lock files are the whole truth, the rest is the project's own metadata.
 fingerprint() {
     { cat requirements.lock requirements-dev.lock requirements-bench.lock pyproject.toml; "$python" --version; } |
@@ -95,5 +83,5 @@ if [[ $wanted != uv ]] && already_installed; then exit 0; fi
 check_python
 install_uv
 if [[ $wanted == uv ]]; then exit 0; fi
-respect_pip
+source scripts/pip_settings.sh
 install_environment
