@@ -203,6 +203,28 @@ async def test_the_last_lines_arrive_before_the_outcome(source: ScriptedSource, 
     assert messages(source) == ["nearly there"]
 
 
+async def test_a_factory_of_the_programs_own_stays_and_sees_what_it_saw(source: ScriptedSource, run: Any) -> None:
+    before = logging.getLogRecordFactory()
+    made: list[logging.LogRecord] = []
+
+    def own(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        made.append(before(*args, **kwargs))
+        return made[-1]
+
+    logging.setLogRecordFactory(own)
+
+    async def handler() -> None:
+        elsewhere.warning("once")
+
+    try:
+        await run(handler)
+    finally:
+        logging.setLogRecordFactory(before)
+    assert messages(source) == ["once"]
+    [record] = [each for each in made if each.name == elsewhere.name]
+    assert not [name for name in vars(record) if "perdure" in name]
+
+
 # Bounds
 
 

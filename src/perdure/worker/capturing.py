@@ -17,7 +17,6 @@ from perdure.domain.attempt import LOG_LEVELS
 
 _LEVELS = logging.getLevelNamesMapping()
 _OWN, _OF_TASKS = "perdure.", "perdure.task."
-_SEEN = "perdure_seen"
 
 
 class Capture(NamedTuple):
@@ -60,11 +59,16 @@ class _Watching:
         self._made_by = made_by
 
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = self._made_by(*args, **kwargs)
         capture = _current.get()
-        if capture is not None and _is_users(record.name) and not hasattr(record, _SEEN):
-            # Seen once, also where another program's factory wraps this one and is wrapped again.
-            setattr(record, _SEEN, True)
+        if capture is None:
+            return self._made_by(*args, **kwargs)
+        # Seen once, also where another program's factory wraps this one and is wrapped again.
+        token = _current.set(None)
+        try:
+            record = self._made_by(*args, **kwargs)
+        finally:
+            _current.reset(token)
+        if _is_users(record.name):
             # Whatever happens here is no reason for a handler to fail.
             with contextlib.suppress(Exception):
                 capture.take(record)
