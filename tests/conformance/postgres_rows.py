@@ -36,7 +36,7 @@ def connect(url: str) -> psycopg.Connection[Any]:
     connection = psycopg.connect(url, autocommit=True)
     if connection.execute("SELECT to_regclass('plain.counts')").fetchone() == (None,):
         _make_views(connection)
-    connection.execute("SET search_path = plain, public")
+    connection.execute("SET search_path = public, plain")
     return connection
 
 
@@ -58,10 +58,14 @@ def _tables(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def _columns(connection: psycopg.Connection[Any]) -> dict[str, set[str]]:
-    """The columns of each view."""
+    """The columns of each view, and of a user's own tables."""
     query = """
         SELECT relname, array_agg(attname) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-        WHERE relnamespace = 'plain'::regnamespace AND attnum > 0 GROUP BY relname
+        WHERE attnum > 0 AND (
+            relnamespace = 'plain'::regnamespace AND relkind = 'v'
+            OR relnamespace = 'public'::regnamespace AND relkind = 'r' AND NOT starts_with(relname, 'perdure_')
+        )
+        GROUP BY relname
     """
     return {name: set(columns) for name, columns in connection.execute(query)}
 

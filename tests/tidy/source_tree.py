@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "perdure"
-SQL = PACKAGE / "store" / "sqlite" / "sql"
-MIGRATIONS = PACKAGE / "store" / "sqlite" / "migrations"
+SQL_STORES = ("sqlite", "postgres")
 
 
 class Module(NamedTuple):
@@ -37,9 +36,17 @@ def python_folders() -> list[str]:
 
 
 @cache
-def statements() -> dict[str, str]:
-    """Every statement of the SQLite store, by name."""
-    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(SQL.rglob("*.sql"))}
+def statements(store: str) -> dict[str, str]:
+    """Every statement of a store, by name."""
+    folder = PACKAGE / "store" / store / "sql"
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.sql"))}
+
+
+@cache
+def migrations(store: str) -> dict[str, str]:
+    """Every step of a store's schema, by name."""
+    folder = PACKAGE / "store" / store / "migrations"
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))}
 
 
 @cache

@@ -59,14 +59,7 @@ class Address:
     """Where a store is: how it is connected to, and how it is shown. Raises `Misuse` for what cannot be read."""
 
     def __init__(self, url: str) -> None:
-        try:
-            given = conninfo_to_dict(url)
-        except psycopg.ProgrammingError:
-            # What the driver has to say might quote the password.
-            raise Misuse(
-                "the store's URL cannot be read: write postgresql://user:password@host:port/database, and special "
-                "characters of the password as %XX"
-            ) from None
+        given = _parsed(url)
         host = str(given.get("host") or given.get("hostaddr") or "localhost")
         self.user = str(given.get("user") or "the default user")
         self.database = str(given.get("dbname") or given.get("user") or "the default database")
@@ -84,6 +77,20 @@ class Address:
         if "," in host:
             defaults["target_session_attrs"] = "read-write"
         self.conninfo = make_conninfo("", **{**defaults, **given, "client_encoding": "UTF8"})
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    try:
+        given: dict[str, Any] = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        given = {"port": "unknown"}
+    # A password with a slash in it, as it is, is read as something else, which would be shown to everybody.
+    if not re.fullmatch(r"[\d,]*", str(given.get("port", ""))) or re.search("[@/]", str(given.get("dbname", ""))):
+        raise Misuse(
+            "the store's URL cannot be read: write postgresql://user:password@host:port/database, and special "
+            "characters of the password as %XX"
+        )
+    return given
 
 
 class Connector:

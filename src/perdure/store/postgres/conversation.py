@@ -48,6 +48,7 @@ class Conversation:
         self._monotonic_us = monotonic_us
         self._name = name
         self._connection: psycopg.Connection[Any] | None = None
+        self._arrived: list[str] = []
         self._listening = False
         self._hearing = False
         """Whether the last announcement to itself has arrived."""
@@ -62,6 +63,7 @@ class Conversation:
         if self._connection is None and now_us >= self.retry_us:
             try:
                 self._connection = self._connector.dial()
+                self._connection.add_notify_handler(lambda each: self._arrived.append(each.payload))
                 self._inheritance.admit(self._connection)
             except PerdureError as error:
                 self._fail(error)
@@ -120,14 +122,19 @@ class Conversation:
 
     def hear(self) -> None:
         """Pass on what others have announced."""
-        heard = 0
         if self._connection is None:
             return
+        # Not by waiting for the socket: what came along with an answer has been read from it already.
+        wire = self._connection.pgconn
         try:
-            for each in self._connection.notifies(timeout=0):
-                heard |= self._understand(each.payload)
+            wire.consume_input()
+            while (each := wire.notifies()) is not None:
+                self._arrived.append(each.extra.decode())
         except psycopg.Error as error:
             self._fail(error)
+        heard = 0
+        while self._arrived:
+            heard |= self._understand(self._arrived.pop())
         if heard:
             self._hub.announce(Topic(heard))
 

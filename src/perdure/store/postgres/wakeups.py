@@ -54,9 +54,9 @@ class Line:
                 self._ring()
 
     def _ring(self) -> None:
-        if self._closed:
-            return
         if self._thread is None:
+            if self._closed:
+                return
             self._bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             self._thread = threading.Thread(target=self._run, name="perdure-wakeups", daemon=True)
             self._thread.start()
@@ -81,8 +81,10 @@ class Line:
         if self._pending and talk.connected(self._monotonic_us()):
             self._send(talk)
         talk.close()
-        for end in self._bell:
-            os.close(end)
+        with self._guard:
+            self._thread = None
+            for end in self._bell:
+                os.close(end)
 
     def _send(self, talk: Conversation) -> None:
         with self._guard:
@@ -108,9 +110,9 @@ class Line:
     async def close(self) -> None:
         """Send what is to be sent and end the thread. Harmless when closed already."""
         with self._guard:
-            if self._thread is not None:
-                self._ring()
+            # First this, then the bell: the thread may look before the bell is heard.
             self._closed = True
+            self._ring()
             thread = self._thread
         if thread is not None:
             await join(thread)
