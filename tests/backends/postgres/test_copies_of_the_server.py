@@ -1,5 +1,6 @@
 """What was acknowledged outlives the server: on a standby that takes over, and on a restored backup. Fences grow."""
 
+import asyncio
 import contextlib
 import shutil
 import signal
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from conformance.making import DONE, RESULT, World
+from conformance.making import DONE, ORGANIZATION, RESULT, World, settling
 from conformance.stores import STORES, ManualClock
 from perdure.domain import limits
 from perdure.domain.limits import SECOND_US
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import TaskState
+from perdure.errors import Unavailable
 from perdure.store.ledger import SettleAnswer
 from perdure.store.postgres.store import PostgresStore
 
@@ -69,7 +71,7 @@ async def opened(url: str, clock: ManualClock) -> AsyncIterator[World]:
 
 async def states(world: World, ids: list[str]) -> list[TaskState | None]:
     """How the tasks stand; `None` for those that are not there."""
-    views = [await world.views.task("default", id) for id in ids]
+    views = [await world.views.task(ORGANIZATION, id) for id in ids]
     return [None if view is None else view.state for view in views]
 
 
@@ -102,7 +104,7 @@ async def test_a_standby_takes_over_with_everything_that_was_acknowledged(folder
 
                 done, queued = TaskState.SUCCEEDED, TaskState.QUEUED
                 assert await states(world, ids) == [done] * 3 + [queued] * 5
-                view = await world.views.task("default", ids[0])
+                view = await world.views.task(ORGANIZATION, ids[0])
                 assert view is not None
                 assert view.result == RESULT
                 again = await world.claim_one()
@@ -114,6 +116,80 @@ async def test_a_standby_takes_over_with_everything_that_was_acknowledged(folder
                 assert (
                     await world.ledger.losses_suspended_until() >= clock.wall_us() + limits.LEASE_DEFAULT_US - SECOND_US
                 )
+
+
+class Rush:
+    """Submits, claims and settles without a pause, and notes what was acknowledged."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._stopped = False
+        self._target = 0
+        self._reached = asyncio.Event()
+        self.submitted: list[str] = []
+        self.settled: set[str] = set()
+        self.fences: dict[str, list[int]] = {}
+
+    async def submit(self) -> None:
+        while not self._stopped:
+            with contextlib.suppress(Unavailable):
+                self.submitted.append(await self._world.submit())
+
+    async def work(self) -> None:
+        while not self._stopped:
+            with contextlib.suppress(Unavailable):
+                leases = await self._world.claim(3)
+                for lease in leases:
+                    self.fences.setdefault(lease.hold.task_id, []).append(lease.fence)
+                answers = await self._world.ledger.settle([settling(lease, DONE) for lease in leases])
+                for lease, answer in zip(leases, answers, strict=True):
+                    if answer.answer in (SettleAnswer.APPLIED, SettleAnswer.REPLAYED):
+                        self.settled.add(lease.hold.task_id)
+            if len(self.settled) >= self._target:
+                self._reached.set()
+
+    async def go_on_for(self, settled: int) -> None:
+        """Return when so many more have been settled."""
+        self._target = len(self.settled) + settled
+        self._reached.clear()
+        async with asyncio.timeout(60):
+            await self._reached.wait()
+
+    def stop(self) -> None:
+        self._stopped = True
+
+
+async def test_work_goes_on_while_a_standby_takes_over(folder: Path) -> None:
+    from servers.copies import FOLLOWER, Standby
+    from servers.postgres import PostgresServer
+
+    primary = PostgresServer(place(folder, "primary"), synchronous_standby_names=FOLLOWER)
+    with alive(primary):
+        primary.start()
+        make_database(primary)
+        standby = Standby(place(folder, "standby"), primary)
+        with alive(standby):
+            standby.start()
+            both = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+            store = await PostgresStore.open(f"postgresql://postgres@{both}/{DATABASE}")
+            try:
+                world = World(store, ManualClock(), STORES["postgres"], Path())
+                await world.worker()
+                rush = Rush(world)
+                async with asyncio.TaskGroup() as group:
+                    for each in (rush.submit, rush.submit, rush.work):
+                        group.create_task(each())
+                    await rush.go_on_for(30)
+                    await asyncio.to_thread(primary.stop, signal.SIGQUIT)
+                    await asyncio.to_thread(standby.promote)
+                    await rush.go_on_for(30)
+                    rush.stop()
+                assert None not in await states(world, rush.submitted)
+                ended = await world.views.ended(ORGANIZATION, sorted(rush.settled))
+                assert {each.id for each in ended if each.state == TaskState.SUCCEEDED} == rush.settled
+                assert all(fences == sorted(set(fences)) for fences in rush.fences.values())
+            finally:
+                await store.close()
 
 
 async def test_a_backup_is_restored_to_a_point_in_time_and_fences_stay_ahead(folder: Path) -> None:
