@@ -1,6 +1,5 @@
 """Transactions side by side: one is left open, another runs into it, and the first goes on."""
 
-import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,23 +36,27 @@ class Beside:
 
     def __init__(self, url: str) -> None:
         self._watcher = psycopg.connect(url, autocommit=True)
-        self._pool = ThreadPoolExecutor(8)
+        self.pool = ThreadPoolExecutor(8)
 
     def run(self, writer: Writer, act: Callable[[Transaction], T]) -> "Future[T]":
         """Run `act` beside, as `run` does."""
-        return self._pool.submit(run, writer, act)
+        return self.pool.submit(run, writer, act)
 
     def held_up(self, writer: Writer, act: Callable[[Transaction], T]) -> "Future[T]":
         """Run `act` beside, and return once it waits for another transaction."""
         future = self.run(writer, act)
+        self.until_held_up(future)
+        return future
+
+    def until_held_up(self, future: "Future[Any]") -> None:
+        """Return once a transaction of the database waits for another; `future` is what should."""
         while self._watcher.execute(BLOCKED).fetchone() == (0,):
             assert not future.done(), f"it did not wait, and answered {future.result()}"
             threading.Event().wait(0.002)
-        return future
 
     def close(self) -> None:
         """Let go of threads and connection."""
-        self._pool.shutdown()
+        self.pool.shutdown()
         self._watcher.close()
 
 
@@ -72,9 +75,3 @@ def crew(url: str, isolation: str, size: int = 4) -> Iterator[list[Writer]]:
 def answer(future: "Future[Any]") -> Any:
     """What came of it."""
     return future.result(WAIT_SECONDS)
-
-
-def shuffled(seed: int, items: list[T]) -> list[T]:
-    """The items in an order of this seed's."""
-    random.Random(seed).shuffle(items)
-    return items

@@ -5,9 +5,8 @@ reports about the caller's transaction is the caller's to handle, so it comes as
 """
 
 import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import psycopg
@@ -28,7 +27,6 @@ class LentConnection:
     def __init__(self, connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
         self._connection = connection
         self._abandoned = False
-        self._guard = threading.Lock()
 
     def cursor(self, *, binary: bool = True) -> "LentCursor":
         """A cursor of the store's own."""
@@ -72,18 +70,20 @@ class AwaitedConnection(LentConnection):
     def __init__(self, connection: psycopg.AsyncConnection[Any], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(connection)
         self._loop = loop
-        self._asked: Future[Answer] | None = None
+        self._running: asyncio.Task[Answer] | None = None
 
     def ask(self, text: bytes, bindings: Any) -> "Answer":
         """Run one statement on the loop."""
-        with self._guard:
-            if self._abandoned:
-                raise Abandoned
-            self._asked = asked = asyncio.run_coroutine_threadsafe(self._ask(text, bindings), self._loop)
-        try:
-            return asked.result()
-        except CancelledError:
-            raise Abandoned from None
+        answered: Future[Answer] = Future()
+        self._loop.call_soon_threadsafe(self._start, text, bindings, answered)
+        return answered.result()
+
+    def _start(self, text: bytes, bindings: Any, answered: "Future[Answer]") -> None:
+        if self._abandoned:
+            answered.set_exception(Abandoned())
+            return
+        self._running = self._loop.create_task(self._ask(text, bindings))
+        self._running.add_done_callback(lambda done: _deliver(done, answered))
 
     async def _ask(self, text: bytes, bindings: Any) -> "Answer":
         assert isinstance(self._connection, psycopg.AsyncConnection)
@@ -94,10 +94,17 @@ class AwaitedConnection(LentConnection):
 
     def abandon(self) -> None:
         """Run nothing more, and cut short what runs."""
-        with self._guard:
-            self._abandoned = True
-            if self._asked is not None:
-                self._asked.cancel()
+        self._abandoned = True
+        if self._running is not None:
+            self._running.cancel()
+
+
+def _deliver(done: "asyncio.Task[Answer]", answered: "Future[Answer]") -> None:
+    error = Abandoned() if done.cancelled() else done.exception()
+    if error is not None:
+        answered.set_exception(error)
+    else:
+        answered.set_result(done.result())
 
 
 class Answer:
