@@ -94,6 +94,16 @@ def test_dev_starts_afresh_when_a_source_file_changes(perdure: Perdure, start: S
     assert ended(dev)[0] == 0
 
 
+def test_dev_ends_where_no_change_of_a_source_file_could_bring_the_store(
+    store: Path, start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "tasks.py").write_text(TASKS.format(word="hello"))
+    store.write_text("this is no database, and it is long enough to be looked at as one: " * 20)
+    code, errors = ended(start("dev", "tasks:app"))
+    assert code == 3
+    assert "is not an SQLite database" in errors
+
+
 def test_a_worker_ends_with_the_command_that_started_it(perdure: Perdure, store: Path, tmp_path: Path) -> None:
     perdure("db", "migrate")
     command = [sys.executable, "-m", "perdure", "worker", "run", "--attached"]

@@ -9,6 +9,7 @@ from perdure.errors import PerdureError
 SUCCEEDED = 0
 FAILED = 1
 USAGE = 2
+NO_STORE = 3
 INTERRUPTED = 130
 
 

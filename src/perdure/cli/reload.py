@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from perdure.cli.output import write_note
+from perdure.cli.problems import NO_STORE
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at the files."""
@@ -87,7 +88,7 @@ class _Server:
             write_note(f"{changed} changed: starting afresh")
 
     def _until_change(self, watched: Path | None, before: Snapshot) -> str | None:
-        """The first file that changed; `None` when this is the end."""
+        """The first file that changed; `None` when this is the end: told to stop, or the store cannot be had."""
         assert self._child is not None
         if watched is None:
             while self._child.poll() is None:
@@ -99,6 +100,9 @@ class _Server:
             changed = first_change(before, snapshot(watched))
             if changed is not None:
                 return changed
+            if self._child.poll() == NO_STORE:
+                # No source file can change that.
+                return None
             if self._child.poll() is not None and not told:
                 write_note("the worker has ended; it is started again when a file changes")
                 told = True

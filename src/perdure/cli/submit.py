@@ -116,8 +116,10 @@ def _content(payload: str) -> str:
         path = Path(payload[1:])
         try:
             return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise Malformed(f"the payload file {path} cannot be read: {error}", field="payload") from None
+        except OSError as error:
+            raise Malformed(f"the payload file {path} cannot be read: {error.strerror}", field="payload") from None
+        except UnicodeDecodeError as error:
+            raise Malformed(f"the payload file {path} is not UTF-8 text: {error}", field="payload") from None
     return payload
 
 
