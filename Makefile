@@ -8,6 +8,7 @@ PYTHON ?= python3
 PYTEST := .venv/bin/python -m pytest
 WORKERS ?= 2
 SEEDS ?= 2000
+STORE ?= sqlite
 export PYTHON
 
 .PHONY: help
@@ -15,8 +16,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: install-runtime ## Install, then run a DAG of 48 tasks on SQLite and show how it went
-	@scripts/demo.sh
+demo: $(if $(filter postgres,$(STORE)),install,install-runtime) ## Install, then run a DAG of 48 tasks (STORE=sqlite or postgres)
+	@STORE=$(STORE) scripts/demo.sh
 
 .PHONY: dev
 dev: install-runtime ## Serve examples/hello.py: worker and duties in one process, reloaded on change

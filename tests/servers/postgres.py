@@ -107,7 +107,7 @@ class PostgresServer:
             raise NoServer(f"{program} failed: {error.stderr.strip()}") from error
 
     def start(self) -> None:
-        """Start, and return once it takes connections."""
+        """Start, and return once it takes connections. It ends with the thread that starts it."""
         options = [f"--{name}={value}" for name, value in {**self.settings, "port": str(self.port)}.items()]
         self._process = subprocess.Popen(
             [self._programs / "postgres", "-D", self.data, *options],

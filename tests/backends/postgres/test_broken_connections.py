@@ -1,0 +1,202 @@
+"""Connections that break, servers that go away, transactions that collide: answers come, or a clear error in time."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from backends.postgres.opened import end_sessions, one, opened, operation, plain
+from perdure.errors import Invalid, StoreBusy, StoreUnreachable
+from perdure.store.postgres.lifeline import RETRIES_MAX
+from perdure.store.postgres.session import Session
+from perdure.store.relational.operation import Operation
+
+if TYPE_CHECKING:
+    from servers.postgres import PostgresServer
+
+NOTHING = operation(lambda tx, items: items)
+WAIT = 30
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator["PostgresServer"]:
+    """A server that a test may stop."""
+    from servers.postgres import NoServer, running
+    from skipping import skip
+
+    try:
+        with running() as server:
+            yield server
+    except NoServer as reason:
+        skip(str(reason))
+
+
+async def test_sessions_that_were_ended_between_calls_are_opened_anew(postgres_database: str) -> None:
+    async with opened(postgres_database) as store:
+        await store.definitions.put("default", "queue", "q", "{}", "bob")
+        await store.ledger.now_us()
+        assert end_sessions(postgres_database) >= 2
+        assert (await store.definitions.put("default", "queue", "q", '{"depth":1}', "bob")).version == 2
+        assert await store.ledger.now_us() > 0
+
+
+async def test_a_session_that_is_ended_in_the_middle_costs_a_second_run_and_no_answer(postgres_database: str) -> None:
+    runs: list[int] = []
+
+    def apply(tx: Any, items: list[Any]) -> list[Any]:
+        runs.append(len(items))
+        tx.run("server_note", start_us=len(runs), noted=None)
+        if len(runs) == 1:
+            end_sessions(postgres_database)
+        tx.value("server_noted")
+        return items
+
+    async with opened(postgres_database) as store:
+        assert await store.writer.gather(operation(apply), ["a", "b"]) == ["a", "b"]
+    assert runs == [2, 2]
+
+
+async def test_a_commit_without_an_answer_is_sent_again_and_done_once(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Session.commit
+    lost: list[str] = []
+
+    def lose_the_first(session: Session) -> None:
+        commit(session)
+        if not lost:
+            lost.append("answer")
+            session.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    async with opened(postgres_database) as store:
+        monkeypatch.setattr(Session, "commit", lose_the_first)
+        put = await store.definitions.put("default", "queue", "q", "{}", "bob")
+        assert (put.version, lost) == (1, ["answer"])
+        assert len(await store.definitions.list("default", "queue")) == 1
+
+
+async def test_a_call_waits_for_a_server_that_is_started_again(server: "PostgresServer") -> None:
+    async with opened(server.url("postgres"), patience=WAIT) as store:
+        await store.definitions.put("default", "queue", "q", "{}", "bob")
+        server.stop(signal.SIGQUIT)
+        put = asyncio.ensure_future(store.definitions.put("default", "queue", "q", '{"depth":1}', "bob"))
+        read = asyncio.ensure_future(store.ledger.now_us())
+        server.start()
+        assert (await put).version == 2
+        assert await read > 0
+
+
+async def test_a_server_that_stays_away_is_told_of_once_in_time_and_then_at_once(server: "PostgresServer") -> None:
+    async with opened(server.url("postgres"), patience=0.2) as store:
+        await store.writer.gather(NOTHING, [1])
+        server.stop(signal.SIGINT)
+        try:
+            for _ in range(2):
+                with pytest.raises(StoreUnreachable):
+                    await asyncio.wait_for(store.writer.gather(NOTHING, [1]), WAIT)
+        finally:
+            server.start()
+        assert await store.writer.gather(NOTHING, [1]) == [1]
+
+
+async def test_closing_does_not_wait_for_a_server_that_is_away(server: "PostgresServer") -> None:
+    async with opened(server.url("postgres"), patience=3600) as store:
+        await store.writer.gather(NOTHING, [1])
+        server.stop(signal.SIGINT)
+        try:
+            waiting = asyncio.ensure_future(store.writer.gather(NOTHING, [1]))
+            await asyncio.sleep(0)
+            await asyncio.wait_for(store.close(), WAIT)
+            with pytest.raises(StoreUnreachable):
+                await waiting
+        finally:
+            server.start()
+
+
+async def test_a_lock_that_is_not_had_in_time_makes_the_store_busy(postgres_database: str) -> None:
+    async with opened(postgres_database, lock_timeout=0.05) as store:
+        with plain(postgres_database) as holder:
+            holder.execute("BEGIN; LOCK TABLE perdure_definitions")
+            with pytest.raises(StoreBusy, match="left open"):
+                await store.definitions.put("default", "queue", "q", "{}", "bob")
+
+
+async def test_collisions_are_run_again_and_never_for_ever(postgres_database: str) -> None:
+    runs: list[int] = []
+
+    def collide(times: int) -> Operation:
+        def apply(tx: Any, items: list[Any]) -> list[Any]:
+            runs.append(1)
+            if len(runs) <= times:
+                raise errors.SerializationFailure("could not serialize access")
+            return items
+
+        return operation(apply)
+
+    async with opened(postgres_database) as store:
+        assert await store.writer.gather(collide(3), ["a"]) == ["a"]
+        assert len(runs) == 4
+        runs.clear()
+        with pytest.raises(StoreBusy):
+            await store.writer.gather(collide(1_000), ["a"])
+        assert len(runs) == RETRIES_MAX + 1
+
+
+async def test_a_value_that_the_server_refuses_costs_nobody_else_anything(postgres_database: str) -> None:
+    def apply(tx: Any, items: list[Any]) -> list[Any]:
+        return [one(tx.connection, "SELECT %s::int", item) for item in items]
+
+    numbers = operation(apply)
+    async with opened(postgres_database) as store:
+        calls = [store.writer.gather(numbers, items) for items in (["1", "2"], ["x"], ["3", "y", "5"])]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert answers[0] == [1, 2]
+    assert isinstance(answers[1], Invalid)
+    three, bad, five = answers[2]  # type: ignore[misc]
+    assert (three, five) == (3, 5)
+    assert isinstance(bad, Invalid)
+
+
+async def test_renewals_and_claims_do_not_wait_behind_a_write(postgres_database: str) -> None:
+    begun, free = threading.Event(), threading.Event()
+
+    def hold_up(tx: Any, items: list[Any]) -> list[Any]:
+        begun.set()
+        assert free.wait(WAIT)
+        return items
+
+    async with opened(postgres_database) as store:
+        held_up = store.writer.gather(operation(hold_up), [1])
+        assert await asyncio.to_thread(begun.wait, WAIT)
+        assert await asyncio.wait_for(store.ledger.renew([]), WAIT) == []
+        for name in ("renew", "note", "claim", "act"):
+            beside = operation(lambda tx, items: items, name)
+            assert await asyncio.wait_for(store.writer.gather(beside, [name]), WAIT) == [name]
+        free.set()
+        assert await held_up == [1]
+
+
+async def test_what_gathers_while_a_flush_is_under_way_travels_together(postgres_database: str) -> None:
+    sizes: list[int] = []
+    begun, free = threading.Event(), threading.Event()
+
+    def apply(tx: Any, items: list[Any]) -> list[Any]:
+        sizes.append(len(items))
+        begun.set()
+        assert free.wait(WAIT)
+        return items
+
+    counting = operation(apply)
+    async with opened(postgres_database) as store:
+        first = store.writer.gather(counting, [0])
+        assert await asyncio.to_thread(begun.wait, WAIT)
+        others = [store.writer.gather(counting, [n]) for n in range(1, 6)]
+        free.set()
+        assert await asyncio.gather(first, *others) == [[n] for n in range(6)]
+    assert sizes == [1, 5]
