@@ -111,6 +111,17 @@ async def test_two_reports_of_one_call_share_the_room(world: World) -> None:
     assert len((await logged(world, lease.hold.task_id)).lines) == full
 
 
+async def test_each_attempt_has_its_own_room(world: World) -> None:
+    leases = [await world.lease() for _ in range(2)]
+    most = tuple(line(each + 1, "x" * LOG_LINE_MAX_BYTES) for each in range(20))
+    for lease in leases:
+        assert await world.report(lease, logs=most) == TAKEN
+    more = [Report(lease.hold, logs=(line(21, "x" * LOG_LINE_MAX_BYTES),)) for lease in leases]
+    assert await world.ledger.report(more) == [TAKEN, TAKEN]
+    for lease in leases:
+        assert len((await logged(world, lease.hold.task_id)).lines) == 21
+
+
 async def test_logs_of_a_report_that_is_refused_are_not_kept(world: World) -> None:
     lease = await world.lease()
     await world.report(lease, part=part(1, b'"a"', key="k"))

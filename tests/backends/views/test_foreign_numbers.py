@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.making import DONE, World, part
+from perdure.domain.attempt import LogLine
 from perdure.store.relational import job_views, task_views
 from perdure.store.relational.transaction import batch
 
@@ -12,6 +13,7 @@ MINE, OTHER = "default", "other"
 
 BY_NUMBER: dict[str, dict[str, Any]] = {
     "view_parts": {"n": 1},
+    "view_logs": {"n": 1, "fence": 0, "sequence": 0, "count": 10},
     "view_job_tasks": {"j": 1},
     "view_job_open": {"j": 1},
     "view_sift": {
@@ -27,10 +29,10 @@ BY_NUMBER: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 async def store(world: World) -> Any:
-    """A store with one job of two tasks, the first of which has a part and a result."""
+    """A store with one job of two tasks, the first of which has a part, a line of log and a result."""
     family = await world.submit_job({"a": [], "b": ["a"]})
     lease = await world.claim_one()
-    await world.report(lease, part=part(1, final=True))
+    await world.report(lease, part=part(1, final=True), logs=(LogLine(1, "info", "a line", 0),))
     await world.finish(lease, settlement=DONE)
     assert lease.hold.task_id == family["a"]
     return world.store
