@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -177,6 +178,19 @@ def test_an_app_that_was_not_closed_leaves_nothing_behind_for_the_next_loop(app)
     for _ in range(3):
         asyncio.run(submit())
     assert threading.active_count() <= before
+    asyncio.run(app.close())
+
+
+def test_threads_may_each_run_one_event_loop_after_another_and_close_nothing(app):
+    async def submit() -> str:
+        return (await app.submit("later")).id
+
+    def submit_some() -> list[str]:
+        return [asyncio.run(submit()) for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as threads:
+        made = [each.result() for each in [threads.submit(submit_some) for _ in range(4)]]
+    assert len({task_id for some in made for task_id in some}) == 20
     asyncio.run(app.close())
 
 

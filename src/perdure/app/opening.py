@@ -38,8 +38,7 @@ class Openings:
             raise
 
     async def _opened(self) -> System:
-        while self._left_open:
-            left = self._left_open.pop()
+        while (left := _taken(self._left_open)) is not None:
             if left.done() and not left.cancelled() and left.exception() is None:
                 await left.result().let_go()
         return await self._open_system()
@@ -47,11 +46,14 @@ class Openings:
     def _put_aside(self) -> None:
         """Forget what another process, or a loop that is gone, had opened."""
         here = ambient.process_id()
-        for process, loop in list(self._open):
-            if process != here:
-                self._inherited.append(self._open.pop((process, loop)))
-            elif loop.is_closed():
-                self._left_open.append(self._open.pop((process, loop)))
+        for key in list(self._open):
+            process, loop = key
+            if process == here and not loop.is_closed():
+                continue
+            # Another thread with a loop of its own may be at this too.
+            opening = self._open.pop(key, None)
+            if opening is not None:
+                (self._left_open if process == here else self._inherited).append(opening)
 
     async def close(self) -> None:
         """Close what this loop has open; a later use opens it again. What other loops have open is closed by them."""
@@ -59,3 +61,10 @@ class Openings:
         if opening is not None:
             system = await opening
             await system.close()
+
+
+def _taken(openings: list[asyncio.Task[System]]) -> asyncio.Task[System] | None:
+    try:
+        return openings.pop()
+    except IndexError:
+        return None
