@@ -4,6 +4,7 @@ What the store keeps for itself is left out or summed up: which rows say so is t
 sum is not.
 """
 
+import functools
 from typing import Any
 
 import psycopg
@@ -70,37 +71,47 @@ def _columns(connection: psycopg.Connection[Any]) -> dict[str, set[str]]:
     return {name: set(columns) for name, columns in connection.execute(query)}
 
 
-def snapshot(url: str) -> dict[str, list[dict[str, Any]]]:
+def snapshot(connection: psycopg.Connection[Any]) -> dict[str, list[dict[str, Any]]]:
     """Every table with all of its rows, sorted."""
-    with connect(url) as connection:
-        names = sorted(_columns(connection).keys() - set(OWN))
-        parts: list[Composable] = [
-            SQL("SELECT {}, to_jsonb(every) FROM {} AS every").format(name, Identifier(name)) for name in names
-        ]
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-        for name, row in connection.execute(SQL(" UNION ALL ").join(parts)):
-            if not (name == "meta" and row["key"] in TIME_KEYS):
-                found[name].append({column: value for column, value in row.items() if column not in OWN_COLUMNS})
+    names = sorted(_columns(connection).keys() - set(OWN))
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for name, row in connection.execute(_everything(tuple(names)), prepare=True):
+        if not (name == "meta" and row["key"] in TIME_KEYS):
+            found[name].append({column: value for column, value in row.items() if column not in OWN_COLUMNS})
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
 
 
-def contradictions(url: str) -> list[str]:
-    """One line for each fact that the rows do not agree on."""
-    with connect(url) as connection:
-        parts: list[Composable] = [
-            SQL("SELECT {}, to_jsonb(found)::text FROM ({}) AS found").format(fact, SQL(query))  # type: ignore[arg-type]
-            for fact, query in (CHECKS | _orphans(connection)).items()
-        ]
-        return [f"{fact}: {row}" for fact, row in connection.execute(SQL(" UNION ALL ").join(parts))]
+@functools.cache
+def _everything(names: tuple[str, ...]) -> bytes:
+    parts = [SQL("SELECT {}, to_jsonb(every) FROM {} AS every").format(name, Identifier(name)) for name in names]
+    return SQL(" UNION ALL ").join(parts).as_bytes()
 
 
-def _orphans(connection: psycopg.Connection[Any]) -> dict[str, str]:
+def contradictions(place: str | psycopg.Connection[Any]) -> list[str]:
+    """One line for each fact that the rows do not agree on, at this URL or through this connection."""
+    if isinstance(place, str):
+        with connect(place) as connection:
+            return contradictions(connection)
+    columns = tuple((table, tuple(sorted(names))) for table, names in sorted(_columns(place).items()))
+    return [f"{fact}: {row}" for fact, row in place.execute(_checks(columns), prepare=True)]
+
+
+@functools.cache
+def _checks(columns: tuple[tuple[str, tuple[str, ...]], ...]) -> bytes:
+    parts: list[Composable] = [
+        SQL("SELECT {}, to_jsonb(found)::text FROM ({}) AS found").format(fact, SQL(query))  # type: ignore[arg-type]
+        for fact, query in (CHECKS | _orphans(columns)).items()
+    ]
+    return SQL(" UNION ALL ").join(parts).as_bytes()
+
+
+def _orphans(columns: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, str]:
     return {
         f"a row of {table} belongs to a {owners[:-1]} that is gone, by its {column}": f"""
             SELECT {column} FROM {table} WHERE {column} IS NOT NULL
             AND {column} NOT IN (SELECT {"j" if owners == "jobs" else "n"} FROM {owners})
         """
-        for table, columns in _columns(connection).items()
+        for table, names in columns
         for column, owners in OWNERS
-        if column in columns and (table, column) != ("tasks", "n")
+        if column in names and (table, column) != ("tasks", "n")
     }

@@ -100,9 +100,9 @@ def _postgres(name: str, isolation: str) -> Plug:
     return Plug(
         name,
         open_postgres(isolation),
-        lambda folder: postgres_rows.snapshot(_databases().house(folder)),
+        lambda folder: postgres_rows.snapshot(_databases().looker(folder)),
         sqlite_rows.without_late_results,
-        lambda folder: postgres_rows.contradictions(_databases().house(folder)),
+        lambda folder: postgres_rows.contradictions(_databases().looker(folder)),
         lambda folder: postgres_rows.connect(_databases().house(folder)),
         lambda folder: psycopg.connect(_databases().server.url("postgres"), autocommit=True),
         begin="BEGIN",

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.sql import SQL, Composable, Identifier
 
+from conformance import postgres_rows
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.session import Limits
@@ -15,6 +16,8 @@ from perdure.store.postgres.store import Parts
 from servers.postgres import PostgresServer, running
 
 TEMPLATE = "template_of_tests"
+USES_MAX = 40
+"""So often a database is emptied before another is made instead: what was deleted is still looked at by its queries."""
 
 _open = contextlib.ExitStack()
 """The server that all tests of this process share."""
@@ -41,7 +44,9 @@ class Databases:
         self.server = server
         self._spare: list[str] = []
         self._made = 0
+        self._uses: dict[str, int] = {}
         self._houses: dict[Path, str] = {}
+        self._lookers: dict[str, psycopg.Connection[Any]] = {}
         self._admin = psycopg.connect(server.url("postgres"), autocommit=True)
         self._admin.execute(SQL("CREATE DATABASE {}").format(Identifier(TEMPLATE)))
         migrate(server.url(TEMPLATE))
@@ -60,6 +65,15 @@ class Databases:
             self._houses[folder] = self.take()
         return self._houses[folder]
 
+    def looker(self, folder: Path) -> psycopg.Connection[Any]:
+        """A connection to the database of the folder that is kept for whoever looks at its rows."""
+        return self._looker(self.house(folder))
+
+    def _looker(self, url: str) -> psycopg.Connection[Any]:
+        if url not in self._lookers:
+            self._lookers[url] = postgres_rows.connect(url)
+        return self._lookers[url]
+
     def leave(self, folder: Path) -> None:
         """The folder needs its database no more."""
         if folder in self._houses:
@@ -76,16 +90,29 @@ class Databases:
     def give_back(self, url: str) -> None:
         """Empty a database for the next test."""
         name = url.rpartition("/")[2]
-        self._admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
-        with psycopg.connect(url, autocommit=True) as connection:
-            for own in _tables(connection) - self._tables:
-                connection.execute(SQL("DROP TABLE {} CASCADE").format(Identifier(own)))
-            connection.execute(self._emptying)
+        self._uses[name] = self._uses.get(name, 0) + 1
+        if self._uses[name] >= USES_MAX:
+            self._drop(url, name)
+            return
+        looker = self._looker(url)
+        looker.execute(_OTHERS, [name])
+        for own in _tables(looker) - self._tables:
+            looker.execute(SQL("DROP TABLE {} CASCADE").format(Identifier("public", own)))
+        looker.execute(self._emptying)
         self._spare.append(name)
+
+    def _drop(self, url: str, name: str) -> None:
+        if url in self._lookers:
+            self._lookers.pop(url).close()
+        self._admin.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
 
     def close(self) -> None:
         """Let go of the server."""
-        self._admin.close()
+        for each in (self._admin, *self._lookers.values()):
+            each.close()
+
+
+_OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
 
 
 def migrate(url: str) -> None:
@@ -103,11 +130,9 @@ def _tables(connection: psycopg.Connection[Any]) -> set[str]:
 
 def _emptying(connection: psycopg.Connection[Any], tables: set[str]) -> Composable:
     """The statements that bring a database back to how it was after its migration."""
-    query = "SELECT relname FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace"
-    sequences = [name for (name,) in connection.execute(query)]
     deletes = [SQL("DELETE FROM {}").format(Identifier(table)) for table in sorted(tables)]
-    restarts = [SQL("ALTER SEQUENCE {} RESTART").format(Identifier(sequence)) for sequence in sequences]
-    return SQL("; ").join([*deletes, *_first_rows(connection, tables), *restarts])
+    starts = SQL("SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence")
+    return SQL("; ").join([*deletes, *_first_rows(connection, tables), starts])
 
 
 def _first_rows(connection: psycopg.Connection[Any], tables: set[str]) -> list[Composable]:
