@@ -46,6 +46,9 @@ def deep(levels: int) -> Any:
         ("delay", -0.001),
         ("delay", float("nan")),
         ("delay", float("inf")),
+        ("delay", 1.7e308),
+        ("ttl", -1.7e308),
+        ("timeout", 10**400),
         ("delay", limits.DELAY_MAX_US / 1e6 + 1),
         ("delay", "soon"),
         ("run_at", datetime(2030, 1, 1)),  # noqa: DTZ001

@@ -20,30 +20,39 @@ schemathesis.openapi.format("date-time", NEAR)
 def before_call(context, case, kwargs):
     """Nobody waits; instants lie near; tasks of a job have different names and depend on nobody."""
     body, query = case.body, case.query
+    fits = case.meta is not None and case.meta.generation.mode.is_positive
     for item in body if isinstance(body, list) else []:
         if isinstance(item, dict):
-            adjust(item)
+            adjust(item, fits)
     if isinstance(body, dict):
-        adjust(body)
+        adjust(body, fits)
         if case.operation.path == "/v1/definitions/kinds/{kind}" and isinstance(body.get("kind"), str):
             body["kind"] = case.path_parameters["kind"]
         if case.operation.path == "/v1/jobs" and isinstance(body.get("tasks"), list):
             for number, task in enumerate(body["tasks"]):
                 if isinstance(task, dict):
-                    part(number, task)
+                    part(number, task, fits)
     if isinstance(query, dict) and isinstance(query.get("wait"), int | float) and 0 <= query["wait"] <= 30:
         query["wait"] = 0
 
 
-def adjust(body):
+def adjust(body, fits):
     if isinstance(body.get("wait"), int | float) and 0 <= body["wait"] <= 30:
         body["wait"] = 0
-    if body.get("run_at") == "":
-        del body["run_at"]
+    # Formats are not kept to everywhere, also where a request is meant to fit.
+    if body.get("run_at") == "" or (fits and not is_instant(body.get("run_at"))):
+        body.pop("run_at", None)
 
 
-def part(number, task):
-    adjust(task)
+def is_instant(text):
+    try:
+        return text is None or datetime.fromisoformat(text).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def part(number, task, fits):
+    adjust(task, fits)
     bindings = task.get("bindings")
     if isinstance(bindings, dict) and all(isinstance(each, str | list) for each in bindings.values()):
         del task["bindings"]

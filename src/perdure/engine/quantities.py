@@ -1,6 +1,5 @@
 """Numbers from outside, checked and turned into the integers that are used inside."""
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
@@ -18,10 +17,11 @@ def seconds_us(value: object, field: str, low_us: int, high_us: int) -> int | No
     """Seconds as microseconds; `None` stays `None`. Raises `Invalid` outside `low_us` to `high_us`."""
     if value is None:
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        us = round(value * limits.SECOND_US)
-        if low_us <= us <= high_us:
-            return us
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # Compared first: what is no number, or no finite one once it is multiplied, cannot be rounded.
+        us = value * limits.SECOND_US
+        if low_us - 1 < us < high_us + 1 and low_us <= round(us) <= high_us:
+            return round(us)
     low, high = low_us / limits.SECOND_US, high_us / limits.SECOND_US
     raise Invalid(f"{field} must be between {low:g} and {high:.0f} seconds, not {_shown(value)}", field=field)
 
