@@ -47,6 +47,7 @@ class HeldAttempt:
     """One lease from its claim to its settlement. All times are this machine's monotonic clock, in microseconds.
 
     The lease counts from before the claim (or renewal) was sent, so that it ends here before it ends in the store.
+    `log` is what its handler has logged, `run` its span while its handler runs and somebody traces.
     It is changed on the worker's loop, except for the lease's times, which the lease keeper's thread moves.
     """
 
@@ -89,8 +90,7 @@ class HeldAttempt:
         self.lease = lease
         self.hold: Hold = lease.hold
         self.handler = handler
-        self.sent_us = sent_us
-        self.answered_us = answered_us
+        self.sent_us, self.answered_us = sent_us, answered_us
         self.lease_us = lease.lease_us
         self.margin_us = margin_us(lease.lease_us)
         self.until_us = sent_us + lease.lease_us
@@ -120,10 +120,8 @@ class HeldAttempt:
         self.summary: str | None = None
         """What its handler said that came of it."""
         self.log: AttemptLog | None = None
-        """What its handler logged, once it has."""
         self.report_due = False
         self.run: Run | None = None
-        """Its span, while its handler runs and where somebody traces."""
         self.parts_sent = 0
         self._flag: threading.Event | None = None
         self._waiters: list[asyncio.Future[None]] | None = None

@@ -46,6 +46,10 @@ class Worker:
     are). A worker runs once.
     """
 
+    _reporter: Reporter
+    _buffer: SettleBuffer
+    _keeper: LeaseKeeper
+
     def __init__(
         self,
         source: WorkSource,
@@ -84,9 +88,6 @@ class Worker:
         self._lanes: Lanes | None = None
         self._prefetch = Prefetch(self.settings)
         self._waiting_check: asyncio.TimerHandle | None = None
-        self._reporter: Reporter
-        self._buffer: SettleBuffer
-        self._keeper: LeaseKeeper
 
     # What its owner asks and orders
 
