@@ -1,5 +1,6 @@
 """`perdure doctor` looks at a store, warns of what may go wrong, and changes nothing."""
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from cli.conftest import Perdure
 from perdure.domain.limits import SECOND_US
 from perdure.store import health
 from perdure.store.sqlite import health as sqlite_health
-from perdure.store.sqlite import schema
+from perdure.store.sqlite import schema, wal
 
 if TYPE_CHECKING:
     from servers.databases import Databases
@@ -105,7 +106,6 @@ def test_missing_steps_are_told(perdure: Perdure, store: Path) -> None:
     [
         ("check_version", lambda version: sqlite_health_refuses(version), "sqlite_version"),
         ("check_filesystem", lambda folder: sqlite_health_refuses(folder), "filesystem"),
-        ("WAL_MAX_BYTES", -1, "wal_bytes"),
         ("FREE_DISK_MIN_BYTES", 2**62, "free_disk_bytes"),
     ],
 )
@@ -118,6 +118,14 @@ def test_what_may_go_wrong_is_warned_of(
 
 def sqlite_health_refuses(found: str) -> None:
     raise sqlite_health.UnsafeStore(f"{found} is not safe")
+
+
+def test_a_long_log_is_warned_of(perdure: Perdure, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(sqlite3.connect(made)) as connection:
+        connection.execute("CREATE TABLE somebody_elses (x)")
+        assert warned_of(perdure) == []
+        monkeypatch.setattr(wal, "LONG_BYTES", 1)
+        assert warned_of(perdure) == ["wal_bytes"]
 
 
 def test_a_file_out_of_wal_mode_is_warned_of(perdure: Perdure, made: Path) -> None:

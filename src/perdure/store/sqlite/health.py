@@ -15,11 +15,9 @@ from perdure.store.sqlite.faults import translate
 from perdure.store.sqlite.opening import check_filesystem, check_version, filesystem, open_reading
 from perdure.store.sqlite.schema import STATUS_LOCK_TIMEOUT, known_steps, taken_steps
 from perdure.store.sqlite.schema import missing_steps as missing_of
-from perdure.store.sqlite.wal import CUT_FROM_PAGES, PAGE_BYTES
+from perdure.store.sqlite.wal import long_log
 
 FREE_DISK_MIN_BYTES = 1024**3
-WAL_MAX_BYTES = 4 * CUT_FROM_PAGES * PAGE_BYTES
-"""Where the log is this long, somebody has kept it from being cut several times."""
 
 
 def examine(path: str, clock: Clock) -> Health:
@@ -67,13 +65,7 @@ def _free_disk(folder: str) -> Fact:
 
 def _log(path: str) -> Fact:
     size = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
-    warning = None
-    if size > WAL_MAX_BYTES:
-        warning = (
-            "a reader keeps the write-ahead log from being cut: look for a process that has had a transaction open on "
-            "the file for long"
-        )
-    return Fact("wal_bytes", size, warning)
+    return Fact("wal_bytes", size, long_log(path))
 
 
 def _of_database(connection: apsw.Connection, clock: Clock) -> Iterator[Fact]:
