@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bench.servers import LOOKER, Postgres
 
-CONTROL = "^(SELECT set_config|BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SET|SHOW|RESET|LISTEN|DISCARD)"
+CONTROL = r"^\s*(SELECT\s+set_config|BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SET|SHOW|RESET|LISTEN|DISCARD)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,13 @@ class Cost:
     """Of the WAL."""
     slowest: list[tuple[str, int, float]]
     """The statements that took longest together: the beginning of each, how often, and their milliseconds."""
+
+    def rows(self, per: float, work: float) -> list[str]:
+        """Rows of a table of the slowest: calls per so much of the work that was done, microseconds for each of it."""
+        return [
+            f"| `{query}` | {calls / work * per:,.2f} | {taken * 1_000 / work:,.1f} |"
+            for query, calls, taken in self.slowest
+        ]
 
 
 class Costs:

@@ -12,8 +12,8 @@ class Figures:
         self._values: dict[tuple[str, str], list[float]] = defaultdict(list)
         self.failures: list[str] = []
         """What could not be measured, and why."""
-        self.slowest: list[str] = []
-        """The statements of a drain that took longest, as rows of a table."""
+        self.statements: dict[str, list[str]] = {}
+        """What systems asked of the server during something: rows of a table."""
 
     def add(self, system: str, figure: str, *values: float) -> None:
         """Values of one round, or of several."""

@@ -24,6 +24,7 @@ IDLE_CPU, IDLE_STATEMENTS, IDLE_CONTROL = "idle CPU % of a core", "idle statemen
 STATEMENTS, CONTROL = "statements per 100 tasks drained", "BEGIN, COMMIT and SET per 100 tasks drained"
 WAL, SYNCS = "bytes of WAL per task drained", "syncs of WAL per 100 tasks drained"
 SUBMIT_WAL = "bytes of WAL per task submitted in bulk"
+PEERS_IDLE_SECONDS = 15.0
 WARM_SECONDS = 2.0
 WARM_SAMPLES = 5
 
@@ -89,6 +90,11 @@ def drain(
             # A session tells of its syncs when it ends.
             each.stop_workers()
             figures.add(name, SYNCS, costs.so_far().syncs / tasks * 100)
+            if size == 50:
+                figures.statements[f"A drain of {name}, per 100 tasks"] = cost.rows(100, tasks)
+            # A session tells of its syncs when it ends.
+            each.stop_workers()
+            figures.add(name, SYNCS, costs.so_far().syncs / tasks * 100)
             if contestant is OURS and size == 50:
                 figures.slowest[:] = [
                     f"| `{query}` | {calls / tasks * 100:.2f} | {taken * 1000 / tasks:.1f} |"
@@ -134,12 +140,14 @@ def idle(contestant: Contestant, server: Postgres | Redis, figures: Figures, siz
         figures.add(name, CONNECTIONS, each.server.connections(each.url))
         costs = Costs(server, each.url) if isinstance(server, Postgres) else None
         begin, cpu = time.monotonic(), worker.cpu_seconds()
-        time.sleep(sizes.idle_seconds)
+        time.sleep(sizes.idle_seconds if contestant is OURS else min(PEERS_IDLE_SECONDS, sizes.idle_seconds))
         minutes = (time.monotonic() - begin) / 60
         figures.add(name, IDLE_CPU, (worker.cpu_seconds() - cpu) / minutes / 60 * 100)
         if costs is not None:
-            figures.add(name, IDLE_STATEMENTS, costs.so_far().statements / minutes)
-            figures.add(name, IDLE_CONTROL, costs.so_far().control / minutes)
+            cost = costs.so_far()
+            figures.add(name, IDLE_STATEMENTS, cost.statements / minutes)
+            figures.add(name, IDLE_CONTROL, cost.control / minutes)
+            figures.statements[f"An idle worker of {name}, per minute"] = cost.rows(1, minutes)
         each.fill(tasks, 50)
         each.until_ticks(tasks)
         figures.add(name, CONNECTIONS_BUSY, each.server.connections(each.url))

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,6 @@ from bench.servers import Postgres, Redis
 
 PARTS = ("throughput", "latency", "idle", "backlog", "snapshot", "forbidden", "mixture", "kill")
 STRAINED = (OURS, PGQUEUER)
-BOTH_SIZES = (OURS, PGQUEUER)
 PAYLOADS = (50, 1_000)
 FOLDER = Path(__file__).parent
 KILLED = "A worker killed in the middle of a drain"
@@ -26,6 +26,7 @@ KILLED = "A worker killed in the middle of a drain"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What may be said about a run."""
     parser.add_argument("--scale", type=float, default=1.0, help="so much of every size (default 1)")
+    parser.add_argument("--minutes", type=float, help="begin nothing more after so long; what is left out is said")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md even though not everything is measured")
 
 
@@ -35,6 +36,7 @@ class Run:
     def __init__(self, options: argparse.Namespace, peers: Sequence[Contestant]) -> None:
         self.options = options
         quick = options.quick
+        self._enough = time.monotonic() + 60 * (options.minutes or math.inf)
         self.rounds = 1 if quick else options.rounds
         self.sizes = Sizes(0.1 if quick else options.scale, 40 if quick else 150, 10.0 if quick else 60.0)
         self.figures = Figures()
@@ -54,6 +56,8 @@ class Run:
                 if self.options.only in (None, part):
                     print(f"{part} ...", flush=True)
                     getattr(self, f"_{part}")(contestants)
+            if self.options.only in (None, "throughput"):
+                self._more_throughput(contestants)
         lines += ["", *report.targets(self.figures), *report.tables(self.figures), *report.stories(self.told)]
         if self.figures.failures:
             lines += ["", "## What could not be measured", "", *(f"- {each}" for each in self.figures.failures)]
@@ -79,6 +83,9 @@ class Run:
     def _try(self, what: str, measurement: Callable[..., Any], *words: Any) -> Any:
         """A measurement, or a line that says why there is none: others go on."""
         begin = time.monotonic()
+        if begin > self._enough:
+            self.figures.failures.append(f"{what}: no time was left")
+            return None
         print(f"  {what}", end="", flush=True)
         try:
             return measurement(*words)
@@ -90,13 +97,24 @@ class Run:
             print(f": {time.monotonic() - begin:.0f} s", flush=True)
 
     def _throughput(self, contestants: Sequence[Contestant]) -> None:
-        for number in range(self.rounds):
-            for size in PAYLOADS:
-                label = f"round {number + 1}, {size} bytes"
-                self._try(f"raw, {label}", parts.raw_throughput, self._postgres, self.figures, self.sizes, size)
-                for each in contestants:
-                    if size == PAYLOADS[0] or each in BOTH_SIZES:
-                        self._throughput_of(each, size, label)
+        self._throughput_round(contestants, 0)
+
+    def _more_throughput(self, contestants: Sequence[Contestant]) -> None:
+        """The other rounds, after everything else has had its turn."""
+        for number in range(1, self.rounds):
+            self._throughput_round(contestants, number)
+
+    def _throughput_round(self, contestants: Sequence[Contestant], number: int) -> None:
+        """Those that the targets compare come one after the other, so that they find the machine alike."""
+        compared = [each for each in contestants if each in STRAINED]
+        for size in PAYLOADS:
+            label = f"round {number + 1}, {size} bytes"
+            self._try(f"raw, {label}", parts.raw_throughput, self._postgres, self.figures, self.sizes, size)
+            for each in compared:
+                self._throughput_of(each, size, label)
+        for each in contestants:
+            if each not in compared:
+                self._throughput_of(each, PAYLOADS[0], f"round {number + 1}, {PAYLOADS[0]} bytes")
 
     def _throughput_of(self, each: Contestant, size: int, label: str) -> None:
         common = (each, self._servers[each.server], self.figures, self.sizes, size)

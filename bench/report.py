@@ -10,6 +10,7 @@ import psutil
 import psycopg
 
 from bench import parts, strain
+from bench.contestants import OURS
 from bench.figures import Figures
 from bench.targets import NOT_IN_THIS_RUN, TARGETS
 
@@ -112,9 +113,10 @@ def tables(figures: Figures) -> list[str]:
             values = figures.values(system, name)
             three = (statistics.median(values), min(values), max(values))
             lines.append(f"| {name} | {system} | {' | '.join(map(_number, three))} | {len(values)} |")
-    if figures.slowest:
-        lines += ["", "## Where the server's time goes while perdure drains", ""]
-        lines += ["| statement | calls per 100 tasks | microseconds per task |", "|---|---|---|", *figures.slowest]
+    for title, slowest in figures.statements.items():
+        if title.split(",")[0].endswith(OURS.name):
+            lines += ["", f"## {title}: the statements that took longest", ""]
+            lines += ["| statement | calls | microseconds for each task, or a minute |", "|---|---|---|", *slowest]
     return lines
 
 

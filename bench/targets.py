@@ -71,8 +71,8 @@ TARGETS = (
     Target("submit 32 at once / raw by 100", _ratio(parts.TOGETHER, RAW, parts.INSERT_MANY), None, 0.5),
     Target("submit one by one / PgQueuer", _ratio(parts.ONE, THEM, parts.ONE), 1.0, None),
     Target("submit one by one / raw", _ratio(parts.ONE, RAW, parts.INSERT_ONE), None, 0.8),
-    Target("submit to start p50 / best peer on PostgreSQL", _beside_best(parts.P50), 1.0, 0.7, lower=True),
-    Target("submit to start p99 / best peer on PostgreSQL", _beside_best(parts.P99), 1.0, 0.7, lower=True),
+    Target("submit to start p50 / best measured peer on PostgreSQL", _beside_best(parts.P50), 1.0, 0.7, lower=True),
+    Target("submit to start p99 / best measured peer on PostgreSQL", _beside_best(parts.P99), 1.0, 0.7, lower=True),
     Target("worker's memory idle, MB", _median(parts.MEMORY), 60.0, 45.0, lower=True),
     Target(
         "worker's memory after the churn / before",

@@ -16,6 +16,8 @@ CALLERS = 32
 BULK = 1_000
 GAP_SECONDS = (0.03, 0.08)
 PATIENCE_SECONDS = 20.0
+SPACED_SECONDS = 30.0
+"""After so long no more are submitted: a system that is slow to begin has shown it by then."""
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 Submit = Callable[[str, str], Awaitable[Any]]
@@ -86,8 +88,10 @@ class AwaitedSystem:
 
     async def spaced(self, tasks: int, before: int) -> AsyncIterator[int]:
         """Times to submit at, after a pause and once what came before has begun."""
-        chance = random.Random(tasks)
+        chance, enough = random.Random(tasks), time.monotonic() + SPACED_SECONDS
         for number in range(tasks):
+            if time.monotonic() > enough:
+                return
             yield number
             patience = time.monotonic() + PATIENCE_SECONDS
             while self.probes.waited() <= before + number and time.monotonic() < patience:
@@ -141,8 +145,10 @@ class PlainSystem:
         return 0.0
 
     def _spaced(self, tasks: int, before: int) -> Iterator[int]:
-        chance = random.Random(tasks)
+        chance, enough = random.Random(tasks), time.monotonic() + SPACED_SECONDS
         for number in range(tasks):
+            if time.monotonic() > enough:
+                return
             yield number
             patience = time.monotonic() + PATIENCE_SECONDS
             while self.probes.waited() <= before + number and time.monotonic() < patience:
