@@ -4,16 +4,16 @@ import asyncio
 import contextlib
 import gzip
 import json
+import os
 import resource
-import statistics
-import time
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaos.arena import Arena
-from chaos.gateways import Serving, free_port, gateway_of
-from perdure.client.pool import Place, Pool
+from chaos.crew import TESTS
+from chaos.gateways import Serving, gateway_of
 
 DEEP = 10_000
 MEMORY_MAX_MB = 96.0
@@ -160,40 +160,37 @@ def memory_mb(pid: int) -> float:
 
 
 async def slow_and_greedy(arena: Arena) -> None:
-    """Hundreds of senders that trickle, thousands that say nothing, one that submits as fast as it can: a client that
-    behaves well is answered as before, within twice the time.
+    """Hundreds of senders that trickle, thousands of connections that say nothing, one client that submits what it
+    can: one that behaves well is answered as before, within twice the time.
     """
     slow, idle = (50, 500) if arena.quick else (SLOW_SENDERS, IDLE)
     seconds = 3.0 if arena.quick else GOOD_SECONDS
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     serving = Serving(arena)
-    serving.port = free_port()
-    serving.member = arena.crew.serve("gateway", serving.port, environ={"PERDURE_CONNECTIONS": str(slow + idle + 200)})
+    room = {"PERDURE_CONNECTIONS": str(slow + idle + 200), "PERDURE_LOG_LEVEL": "error"}
+    serving.member = arena.crew.serve("gateway", serving.port, environ=room)
     await arena.until_async(lambda: _answers(serving), 60, "the gateway answers")
-    alone = await _good_client(serving, seconds)
+    alone = await _neighbour(serving, "good", seconds)
     before_mb = memory_mb(serving.member.pid)
     trickling = [asyncio.create_task(_trickle(serving)) for _ in range(slow)]
     held = [(await asyncio.open_connection("127.0.0.1", serving.port))[1] for _ in range(idle)]
-    crowded = await _good_client(serving, seconds)
-    greedy = asyncio.create_task(_submit_for_ever(serving))
-    beside_greed = await _good_client(serving, seconds)
+    crowded = await _neighbour(serving, "good", seconds)
     grown = memory_mb(serving.member.pid) - before_mb
-    for each in (*trickling, greedy):
+    beside: dict[str, float] = {"slow and idle connections": crowded}
+    for what in ("flood", "lists"):
+        greedy = asyncio.create_task(_neighbour(serving, what, seconds))
+        beside[f"a client that sends {what}"] = await _neighbour(serving, "good", seconds)
+        arena.figure(**{f"{what}_per_s": await greedy})
+    for each in trickling:
         each.cancel()
-    ended = await asyncio.gather(*trickling, greedy, return_exceptions=True)
+    ended = await asyncio.gather(*trickling, return_exceptions=True)
     for writer in held:
         writer.transport.abort()
     broken = [each for each in ended if isinstance(each, Exception) and not isinstance(each, OSError | EOFError)]
     arena.check(not broken, f"unexpected: {broken[:3]}")
-    arena.figure(
-        p99_alone_ms=alone,
-        p99_crowded_ms=crowded,
-        p99_beside_greed_ms=beside_greed,
-        grown_mb=grown,
-        idle=idle,
-        slow=slow,
-    )
-    for name, p99 in (("slow and idle connections", crowded), ("a greedy client", beside_greed)):
+    arena.figure(p99_alone_ms=alone, grown_mb=grown, idle=idle, slow=slow)
+    for name, p99 in beside.items():
+        arena.figure(**{f"p99 beside {name} ms": p99})
         bound = max(P99_GROWS_AT_MOST * alone, P99_FLOOR_MS)
         arena.check(p99 <= bound, f"beside {name} the p99 is {p99:.1f} ms, alone it was {alone:.1f} ms")
     arena.check(grown * 1024 / (idle + slow) < 64, f"each connection costs {grown * 1024 / (idle + slow):.0f} KB")
@@ -201,28 +198,21 @@ async def slow_and_greedy(arena: Arena) -> None:
     arena.check(status == 200, f"the gateway is not ready afterwards: {status}")
 
 
+async def _neighbour(serving: Serving, what: str, seconds: float) -> float:
+    """What a client in a process of its own measures."""
+    command = [sys.executable, "-m", "chaos.neighbours", what, str(serving.port), str(seconds)]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    running = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, env=environ)
+    output, _ = await asyncio.wait_for(running.communicate(), seconds + 90)
+    if running.returncode != 0:
+        raise AssertionError(f"the client that does {what} failed")
+    return float(output)
+
+
 async def _answers(serving: Serving) -> bool:
     with contextlib.suppress(OSError, EOFError):
         return (await _send(serving, b"", path="/readyz", method="GET"))[0] == 200
     return False
-
-
-async def _good_client(serving: Serving, seconds: float) -> float:
-    """The 99th percentile of its submits, one after the other with a pause, in milliseconds."""
-    pool = Pool(Place("127.0.0.1", serving.port, None), 1)
-    head = b"POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-    body = task(b'"good"')
-    taken: list[float] = []
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        began = time.perf_counter()
-        answer = await pool.ask(head % len(body) + body, 30, 60)
-        taken.append((time.perf_counter() - began) * 1_000)
-        if answer.status != 202:
-            raise AssertionError(f"a client that behaves well was answered {answer.status}")
-        await asyncio.sleep(0.005)
-    await pool.close()
-    return statistics.quantiles(taken, n=100)[98]
 
 
 async def _trickle(serving: Serving) -> None:
@@ -238,10 +228,3 @@ async def _trickle(serving: Serving) -> None:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(reader.read(1), 1.0)
         writer.transport.abort()
-
-
-async def _submit_for_ever(serving: Serving) -> None:
-    """Submit lists of a thousand, one after the other."""
-    body = json.dumps([{"kind": "probe", "payload": {"data": "x" * 100}}] * 1_000).encode()
-    while True:
-        await _send(serving, body)
