@@ -36,6 +36,7 @@ CHECKS = {
         UNION ALL SELECT tasks.n FROM tasks JOIN ends USING (n)
         WHERE ends.lane <> tasks.lane OR ends.job IS DISTINCT FROM tasks.job OR ends.organization <> tasks.organization
     """,
+    "a task's lane is not there": "SELECT n, lane FROM tasks WHERE lane NOT IN (SELECT lane FROM lanes)",
     "a lane is of another organization than its task": """
         SELECT tasks.n FROM tasks JOIN lanes USING (lane) WHERE lanes.organization <> tasks.organization
     """,

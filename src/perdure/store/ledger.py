@@ -392,8 +392,8 @@ class Ledger(Protocol):
         after which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an
         open task, a task of an open job, or a result that an open task still needs.
 
-        Idempotency keys whose life is over go too, what is known of acts for `limits.ACTS_KEPT_US`, and workers that
-        hold nothing and were not seen for `retention.keep_us`, nor for `limits.WORKER_ACTIVE_MAX_US`.
+        Idempotency keys whose life is over go too, acts after `limits.ACTS_KEPT_US`, lanes that have long been empty,
+        and workers that hold nothing and were not seen for `retention.keep_us`, nor for `limits.WORKER_ACTIVE_MAX_US`.
         """
 
     async def now_us(self) -> int:

@@ -5,8 +5,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from perdure.domain.limits import SECOND_US
 from perdure.domain.task import Task
 from perdure.store.relational.transaction import Transaction, batch
+
+TRUSTED_US = 600 * SECOND_US
+KEPT_US = 24 * 3600 * SECOND_US
 
 
 class Lane(NamedTuple):
@@ -25,15 +29,24 @@ def lane_of(task: Task) -> Lane:
 
 
 class Lanes:
-    """Lanes are never changed or removed, so what is known once is known for good (after the commit that made it)."""
+    """What is known of lanes, after the commit that made them.
+
+    A number stands for one lane for ever. A lane that has been empty for `KEPT_US` is removed, though, and gets another
+    number when it is needed again: so the number of a lane is trusted for `TRUSTED_US`, then asked for anew, and asking
+    makes it one that is in use. `KEPT_US` is longer than any transaction that asked may stay open.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[Lane, int] = {}
         self._lanes: dict[int, Lane] = {}
+        self._trusted_since_us = 0
 
     def numbers(self, tx: Transaction, wanted: Iterable[Lane]) -> dict[Lane, int]:
         """The numbers of lanes; those that are not there yet are made."""
         numbers = self._numbers
+        if not 0 <= tx.now_us - self._trusted_since_us < TRUSTED_US:
+            numbers.clear()
+            self._trusted_since_us = tx.now_us
         known = {lane: numbers.get(lane, 0) for lane in wanted}
         if not all(known.values()):
             known |= self._find(tx, sorted(lane for lane, number in known.items() if not number))
@@ -60,3 +73,14 @@ class Lanes:
             ):
                 self._lanes[number] = Lane(organization, queue, kind, tuple(capabilities), priority)
         return {number: self._lanes[number] for number in wanted}
+
+
+def remove_idle(tx: Transaction, count: int) -> None:
+    """Note which lanes have become empty, and remove those that have been for long: at most `count` of each."""
+    tx.run("lane_idle", count=count)
+    gone = tx.document("lane_gone", before=tx.now_us - KEPT_US, count=count)
+    if gone:
+        document = batch(gone)
+        tx.run("remove_lane_counts", batch=document)
+        tx.run("remove_lane_marks", batch=document)
+        tx.run("remove_lanes", batch=document)

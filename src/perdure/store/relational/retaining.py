@@ -9,6 +9,7 @@ from perdure.domain.states import ENDED, GOOD_ENDS, JOB_ENDED, TaskState
 from perdure.store.ledger import Swept
 from perdure.store.relational import acts
 from perdure.store.relational.counting import ATTEMPTS, count_moves
+from perdure.store.relational.lanes import remove_idle
 from perdure.store.relational.transaction import Transaction, batch
 
 _TABLES = (
@@ -48,6 +49,8 @@ def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
     removed += _remove_results(tx, lines, count - removed)
     tx.run("remove_keys", count=count)
     acts.forget(tx, count)
+    if removed < count:
+        remove_idle(tx, count)
     # However short retention is, a worker that is there stays between two heartbeats: removed, it would claim nothing.
     tx.run("remove_workers", before=tx.now_us - max(retention.keep_us, WORKER_ACTIVE_MAX_US))
     return Swept(removed, None, removed >= count)

@@ -16,6 +16,7 @@ CREATE TABLE perdure_lanes (
     capabilities jsonb NOT NULL DEFAULT '[]',
     priority bigint NOT NULL CHECK (priority BETWEEN 0 AND 9),
     unroutable_since_us bigint,
+    idle_since_us bigint,
     UNIQUE (organization, queue, kind, capabilities, priority)
 );
 

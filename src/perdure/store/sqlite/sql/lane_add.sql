@@ -1,4 +1,7 @@
--- Make lanes that are not there yet.
-INSERT OR IGNORE INTO perdure_lanes (organization, queue, kind, capabilities, priority)
+-- Make lanes that are not there yet; those that are, are in use again.
+INSERT INTO perdure_lanes AS lanes (organization, queue, kind, capabilities, priority)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
 FROM json_each(:batch)
+WHERE true
+ON CONFLICT (organization, queue, kind, capabilities, priority) DO UPDATE SET idle_since_us = NULL
+WHERE lanes.idle_since_us IS NOT NULL
