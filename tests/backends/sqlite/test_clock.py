@@ -85,3 +85,13 @@ async def test_a_longer_suspension_is_not_shortened_by_a_restart(tmp_path: Path)
     clock.restart(clock.wall + SECOND_US)
     _, suspended = await now_of(tmp_path / "perdure.db", clock)
     assert suspended == far
+
+
+async def test_a_suspension_moves_no_time(tmp_path: Path):
+    clock = FixedClock()
+    store = await SqliteStore.open(str(tmp_path / "perdure.db"), clock=clock, inline=True)
+    await store.ledger.suspend_losses(clock.wall + 10 * LEASE_DEFAULT_US)
+    await store.close()
+    clock.restart(clock.wall + SECOND_US)
+    after, _ = await now_of(tmp_path / "perdure.db", clock)
+    assert after <= clock.wall
