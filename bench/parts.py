@@ -87,19 +87,11 @@ def drain(
             figures.add(name, STATEMENTS, cost.statements / tasks * 100)
             figures.add(name, CONTROL, cost.control / tasks * 100)
             figures.add(name, WAL, cost.wal_bytes / tasks)
-            # A session tells of its syncs when it ends.
-            each.stop_workers()
-            figures.add(name, SYNCS, costs.so_far().syncs / tasks * 100)
             if size == 50:
                 figures.statements[f"A drain of {name}, per 100 tasks"] = cost.rows(100, tasks)
             # A session tells of its syncs when it ends.
             each.stop_workers()
             figures.add(name, SYNCS, costs.so_far().syncs / tasks * 100)
-            if contestant is OURS and size == 50:
-                figures.slowest[:] = [
-                    f"| `{query}` | {calls / tasks * 100:.2f} | {taken * 1000 / tasks:.1f} |"
-                    for query, calls, taken in cost.slowest
-                ]
 
 
 def raw_latency(server: Postgres, figures: Figures, sizes: Sizes) -> None:

@@ -16,7 +16,7 @@ from bench.figures import Figures
 from bench.parts import Sizes
 from bench.servers import Postgres, Redis
 
-PARTS = ("throughput", "latency", "idle", "backlog", "snapshot", "forbidden", "mixture", "kill")
+PARTS = ("throughput", "latency", "idle", "backlog", "snapshot", "forbidden", "mixture", "kill", "shapes", "crowd")
 STRAINED = (OURS, PGQUEUER)
 PAYLOADS = (50, 1_000)
 FOLDER = Path(__file__).parent
@@ -151,6 +151,13 @@ class Run:
     def _mixture(self, contestants: Sequence[Contestant]) -> None:
         told = self._try("some kinds of some organizations", strain.mixture, self._postgres, self.figures, self.sizes)
         self.told["Some kinds of some organizations"] = told or ["not measured"]
+
+    def _shapes(self, contestants: Sequence[Contestant]) -> None:
+        self._try("jobs that are wide", strain.shapes, self._postgres, self.figures, self.sizes)
+
+    def _crowd(self, contestants: Sequence[Contestant]) -> None:
+        told = self._try("many workers", strain.crowd, self._postgres, self.figures, self.sizes)
+        self.told["Many workers on one queue"] = told or ["not measured"]
 
     def _kill(self, contestants: Sequence[Contestant]) -> None:
         outcome = self._try("a kill in the middle", strain.kill, self._postgres, self.sizes)

@@ -38,7 +38,7 @@ TABLES = (
         (parts.STATEMENTS, parts.CONTROL, parts.WAL, parts.SYNCS, parts.SUBMIT_WAL),
     ),
     (
-        "Under strain, tasks a second",
+        "Under strain, tasks a second or as it is said",
         (
             strain.FEW,
             strain.MANY,
@@ -48,6 +48,10 @@ TABLES = (
             strain.FORBIDDEN,
             strain.MIXTURE,
             strain.LATE,
+            strain.SINGLE,
+            strain.FAN_OUT,
+            strain.FAN_IN,
+            strain.UNFAIR,
             strain.MEMORY_FRESH,
             strain.MEMORY_CHURNED,
         ),

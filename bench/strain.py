@@ -19,7 +19,11 @@ MEMORY_FRESH, MEMORY_CHURNED = "worker's memory before the churn MB", "worker's 
 LATE = "start of a task committed late, seconds"
 WITHOUT, FORBIDDEN = "drain beside nothing", "drain beside many of foreign kinds"
 MIXTURE = "drain of some kinds of some organizations"
+SINGLE, FAN_OUT, FAN_IN = "microseconds per single task", "per task of a fan-out", "per task of a fan-in"
+UNFAIR = "8 worker processes, farthest from an even share, %"
 RUNS = 5
+WIDTH = 10_000
+CROWD, CROWD_TASKS = 8, 40_000
 FORBIDDEN_TASKS = 200_000
 OWN_TASKS = 20_000
 MIXTURE_EACH = 20
@@ -145,6 +149,39 @@ def mixture(server: Postgres, figures: Figures, sizes: Sizes) -> list[str]:
         f"the worker may have, {kinds} kinds x {organizations} organizations: {len(allowed):,}",
         f"of those never run: {len(allowed - ran.keys())}; run twice: {sum(ran[each] > 1 for each in ran)}",
         f"run and not its to have: {len(ran.keys() - allowed)}",
+    ]
+
+
+def shapes(server: Postgres, figures: Figures, sizes: Sizes) -> None:
+    """Microseconds of each task from submit to end: alone, following one, followed by one. Raises `Stalled`."""
+    width = sizes.of(WIDTH)
+    for figure, shape in ((SINGLE, "single"), (FAN_OUT, "out"), (FAN_IN, "in")):
+        with trial(OURS, server) as each:
+            figures.add(OURS.name, figure, each.call("shape", shape, width) / width * 1e6)
+
+
+def crowd(server: Postgres, figures: Figures, sizes: Sizes) -> list[str]:
+    """Several workers on one queue: what each gets of it, and who is refused. Raises `Stalled`."""
+    tasks = sizes.of(CROWD_TASKS)
+    with trial(OURS, server) as each:
+        each.call("fill_kind", "who", tasks)
+        each.analyze()
+        workers = [each.worker() for _ in range(CROWD)]
+        for worker in workers:
+            worker.go()
+        each.until(lambda: each.probes.count("marks") >= tasks, lambda: each.probes.count("marks"))
+        each.until_settled()
+        shares = Counter(each.probes.marks())
+        [(deadlocks,)] = server.admin.execute(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = %s", [each.url.rpartition("/")[2]]
+        )
+        said = sorted(set(each.said().splitlines()))
+    even = tasks / CROWD
+    figures.add(OURS.name, UNFAIR, max(abs(shares[worker.process.pid] - even) / even * 100 for worker in workers))
+    return [
+        f"tasks: {tasks:,}; runs: {shares.total():,}",
+        f"runs of each of the {CROWD} workers: " + ", ".join(f"{count:,}" for _, count in shares.most_common()),
+        f"deadlocks: {deadlocks}; what workers logged: {'; '.join(said[:3]) or 'nothing'}",
     ]
 
 

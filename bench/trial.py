@@ -146,9 +146,12 @@ class Trial:
             if progress() != seen:
                 seen, since = progress(), time.monotonic()
             if time.monotonic() - since > STALL_SECONDS:
-                log = self._folder / "worker.log"
-                said = log.read_text()[-1_500:] if log.exists() else ""
-                raise Stalled(f"{self.contestant.name} stands still at {seen}: {said}")
+                raise Stalled(f"{self.contestant.name} stands still at {seen}: {self.said()[-1_500:]}")
+
+    def said(self) -> str:
+        """What the workers wrote to their logs."""
+        log = self._folder / "worker.log"
+        return log.read_text() if log.exists() else ""
 
     def until_ticks(self, tasks: int) -> None:
         """Wait until so many tasks have begun. Raises `Stalled`."""

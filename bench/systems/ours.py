@@ -1,5 +1,7 @@
 """perdure, through its public API."""
 
+import asyncio
+import os
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -37,6 +39,10 @@ class Ours(AwaitedSystem):
         @self.app.task("mark", lease=MARK_LEASE_SECONDS)
         async def mark(number: int) -> None:
             probes.mark(number)
+
+        @self.app.task("who")
+        async def who(number: int) -> None:
+            probes.mark(os.getpid())
 
     async def prepare(self) -> None:
         """Make the schema: the first use does."""
@@ -101,6 +107,38 @@ class Ours(AwaitedSystem):
                     for kind in range(KINDS)
                 ]
                 await app.submit_many(calls)
+
+    async def shape(self, name: str, width: int) -> float:
+        """Seconds from the submit of tasks until all have ended: `single` ones, or a job of one task that so many
+        follow (`out`), or of one that follows so many (`in`). The worker is in the same process.
+        """
+        async with self.app as app:
+            worker = app.worker(concurrency=CONCURRENCY)
+            running = asyncio.create_task(worker.run())
+            begin = time.perf_counter()
+            await (self._single(app, width) if name == "single" else self._job(app, name, width))
+            taken = time.perf_counter() - begin
+            worker.drain()
+            await running
+        return taken
+
+    async def _single(self, app: perdure.App, width: int) -> None:
+        for first in range(0, width, BULK):
+            await app.submit_many([app.call("noop", data="x") for _ in range(min(BULK, width - first))])
+        views = (await app.operations()).views
+        while sum(row.tasks for row in (await views.overview("default")).counts if row.state == "succeeded") < width:
+            await asyncio.sleep(0.02)
+
+    async def _job(self, app: perdure.App, name: str, width: int) -> None:
+        with app.job(f"fan-{name}") as job:
+            if name == "out":
+                first = job.add("noop", name="first", data="x")
+                for number in range(width):
+                    job.add("noop", name=f"task-{number}", after=[first], data="x")
+            else:
+                wide = [job.add("noop", name=f"task-{number}", data="x") for number in range(width)]
+                job.add("noop", name="last", after=wide, data="x")
+        await (await job.submit()).wait()
 
     async def results(self, tasks: int) -> list[float]:
         """Milliseconds from each submit to its result in the submitter's hands, one by one on an idle worker."""
