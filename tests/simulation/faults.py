@@ -4,19 +4,34 @@ import asyncio
 import functools
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from perdure.errors import StoreUnreachable
+from perdure.store.sqlite.commits import Commits
+from perdure.store.sqlite.statements import STATEMENTS
 from simulation.coverage import CRASHES, Coverage
 from simulation.processes import Process, die
 
 if TYPE_CHECKING:
     from simulation.world import World
 
+COMMIT = STATEMENTS["transaction_commit"]
 LATE_SECONDS = 40.0
 SLOW_SECONDS = 20.0
+DISK_FAILS, DISK_FAILS_LATE, DISK_FULL = (
+    "disk failed at a commit",
+    "disk failed after a commit",
+    "disk full at a commit",
+)
+TOLD_BY_MOVES = frozenset(
+    {"submit", "submit_jobs", "promote", "expire", "redrive", "discard", "purge", "purge_queue", "postpone", "retain"}
+)
+"""Verbs of which the witness learns all that it needs from the rows that a commit moves."""
 READS = frozenset({"control", "inputs", "facts", "receipt_known", "find_doubtful", "losses_suspended_until", "now_us"})
 
 
@@ -29,6 +44,7 @@ class FaultPlan:
     repeated: float
     late: float
     slow: float
+    disk: float
     hint_lost: float
     crashes: dict[tuple[str, str], int] = field(default_factory=dict)
     """(verb, before or after) -> at which of its calls."""
@@ -40,7 +56,7 @@ class FaultPlan:
         def likely() -> float:
             return chance.choice((0.0, 0.0, 0.01, 0.03, 0.1))
 
-        plan = cls(likely(), likely(), likely(), likely(), likely(), chance.choice((0.0, 0.3, 1.0)))
+        plan = cls(likely(), likely(), likely(), likely(), likely(), likely(), chance.choice((0.0, 0.3, 1.0)))
         plan.crashes = {site: chance.choice((1, 1, 1, 2, 4, 9)) for site in chance.sample(CRASHES, 6)}
         return plan
 
@@ -69,7 +85,8 @@ class Network:
         self._calls[verb] += 1
         fault = self._choose(verb)
         await self._before(process, verb, fault)
-        answer = await self._world.execute(process.name, verb, act, arguments)
+        with self._world.disk_of(process).failing(fault):
+            answer = await self._world.execute(process.name, verb, act, arguments)
         if fault == "repeated at once":
             answer = await self._world.execute(process.name, verb, act, arguments)
         elif fault == "repeated later":
@@ -96,6 +113,9 @@ class Network:
             ("repeated later", 0.0 if verb in READS else plan.late),
             ("slow before", plan.slow / 2),
             ("slow after", plan.slow / 2),
+            (DISK_FAILS, 0.0 if verb in READS else plan.disk / 3),
+            (DISK_FULL, 0.0 if verb in READS else plan.disk / 3),
+            (DISK_FAILS_LATE, plan.disk / 3 if verb in TOLD_BY_MOVES else 0.0),
         ):
             if drawn < share:
                 return self._count(fault)
@@ -156,3 +176,53 @@ class Carried:
 
         setattr(self, verb, carried)
         return carried
+
+
+class Disk:
+    """What a process writes through: its commits can be made to fail."""
+
+    def __init__(self) -> None:
+        self._fault = ""
+
+    @contextmanager
+    def failing(self, fault: str) -> Iterator[None]:
+        """Let the next commit fail, if that is the fault."""
+        self._fault = fault if fault in (DISK_FAILS, DISK_FAILS_LATE, DISK_FULL) else ""
+        yield
+        self._fault = ""
+
+    def attach(self, commits: Commits) -> None:
+        """Stand between the commits of a store and every connection that they have."""
+        connect = commits._connect
+        commits._connect = lambda: self._through(connect())
+        assert commits.connection is not None
+        commits._connection = self._through(commits.connection)
+
+    def _through(self, connection: apsw.Connection) -> Any:
+        return FailingConnection(connection, self)
+
+    def commit(self, connection: apsw.Connection) -> Any:
+        """Commit, or fail."""
+        fault, self._fault = self._fault, ""
+        if fault in ("", DISK_FAILS_LATE):
+            connection.execute(COMMIT)
+        if fault == DISK_FULL:
+            raise apsw.FullError("the simulated disk is full")
+        if fault:
+            raise apsw.IOError("the simulated disk failed")
+
+
+class FailingConnection:
+    """A connection whose commits go through a disk."""
+
+    def __init__(self, connection: apsw.Connection, disk: Disk) -> None:
+        self._connection = connection
+        self._disk = disk
+
+    def execute(self, statement: str, *bindings: Any) -> Any:
+        if statement == COMMIT:
+            return self._disk.commit(self._connection)
+        return self._connection.execute(statement, *bindings)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)

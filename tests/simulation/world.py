@@ -26,7 +26,7 @@ from simulation import workload
 from simulation.clients import Client, ClientLog
 from simulation.clocks import Machine, ProcessClock
 from simulation.coverage import Coverage
-from simulation.faults import READS, Carried, FaultPlan, Network
+from simulation.faults import READS, Carried, Disk, FaultPlan, Network
 from simulation.observer import Observer
 from simulation.processes import RUNNING_AS, Process
 from simulation.witness import Witness
@@ -62,6 +62,8 @@ class Node:
         self.store = store
         self.engine = engine
         self.ledger = ledger
+        self.disk = Disk()
+        self.disk.attach(store.writer.commits)
         self.hint_under_way = False
 
 
@@ -304,6 +306,11 @@ class World:
     def ledger_of(self, process: Process) -> Any:
         """The ledger as a process reaches it."""
         return self.nodes[process.name].ledger
+
+    def disk_of(self, process: Process) -> Disk:
+        """What a process writes through."""
+        node = self.nodes.get(process.name)
+        return node.disk if node is not None else Disk()
 
     def committed_elsewhere(self) -> None:
         """A client has committed a transaction of its own."""
