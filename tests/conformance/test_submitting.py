@@ -169,7 +169,7 @@ async def test_a_key_lives_for_its_stated_time(world: World) -> None:
 
 
 async def test_a_key_of_odd_characters_is_a_key(world: World) -> None:
-    key = "ключ '\" \u0000 %_* 🙂"
+    key = "ключ '\" \\u0000 %_* 🙂"
     first = keyed(world, idempotency_key=key)
     await world.submit_all([first])
     (again,) = await world.submit_all([keyed(world, idempotency_key=key)])
