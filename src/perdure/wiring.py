@@ -18,6 +18,7 @@ from perdure.engine.engine import Engine, Operations
 from perdure.engine.engine_settings import EngineSettings
 from perdure.errors import Misuse
 from perdure.settings import Settings
+from perdure.store.copying import Rows
 from perdure.store.health import Health
 from perdure.store.schema import Migration
 from perdure.store.sqlite.schema import known_steps, read_status
@@ -164,6 +165,17 @@ async def schema_status(settings: Settings) -> list[Migration]:
         return read_status(path) if Path(path).exists() else known_steps()
 
     return await asyncio.to_thread(read)
+
+
+def open_rows(url: str) -> Rows:
+    """All rows of a store, for copying; its schema has to be current. Raises `Misuse` or one of `Unavailable`."""
+    if (database := postgres_url(url)) is not None:
+        from perdure.store.postgres.rows import PostgresRows
+
+        return PostgresRows(database)
+    from perdure.store.sqlite.rows import SqliteRows
+
+    return SqliteRows(sqlite_path(url))
 
 
 async def store_health(settings: Settings) -> Health:

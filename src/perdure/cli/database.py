@@ -1,4 +1,4 @@
-"""`perdure db ...`: the schema of the store."""
+"""`perdure db ...`: the schema of the store, and copying it into another one."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from perdure.cli.session import Session
     from perdure.store.schema import Migration
 
-app = typer.Typer(help="The store's schema: migrate, status.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="The store: migrate, status, copy.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("migrate")
@@ -58,6 +58,27 @@ def status(store: StoreOption = None, json: JsonOption = False) -> None:
         write_table(("STEP", "NAME", "TAKEN"), rows, "no steps")
     if missing:
         raise typer.Exit(1)
+
+
+@app.command("copy")
+def copy(
+    source: Annotated[str, typer.Argument(metavar="SRC", help="The store to copy. Nobody may use it meanwhile.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="The store to copy to: empty, or not there yet.")],
+    json: JsonOption = False,
+) -> None:
+    """Copy a store into another one, of the same or of another sort, and compare them.
+
+    Pause the queues of SRC and let its workers finish before. A copy that was interrupted goes on where it stopped.
+    """
+    from perdure.cli.database_copy import copy_between
+    from perdure.cli.output import write_json, write_table
+
+    copied = copy_between(source, target, tell=not json)
+    if json:
+        write_json({"tables": [{"table": each.table, "rows": each.rows, "sha256": each.sha256} for each in copied]})
+    else:
+        rows = [(each.table, f"{each.rows:,}", each.sha256) for each in copied]
+        write_table(("TABLE", "ROWS", "SHA-256 IN BOTH"), rows, "no tables")
 
 
 def _status(store: str | None, *, must_exist: bool) -> "list[Migration]":

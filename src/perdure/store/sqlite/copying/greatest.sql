@@ -1,0 +1,2 @@
+-- The last key of a table.
+SELECT {key} FROM {table} ORDER BY {backwards} LIMIT 1

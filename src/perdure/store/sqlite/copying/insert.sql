@@ -1,0 +1,2 @@
+-- Store a row.
+INSERT INTO {table} ({columns}) VALUES ({values})
