@@ -55,10 +55,11 @@ class PerdureError(Exception):
         raise AttributeError(f"{type(self).__name__} has no field {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.fields)
+        return rebuilt, (type(self), self.message, self.fields)
 
 
-def _rebuild(cls: type[PerdureError], message: str, fields: dict[str, Any]) -> PerdureError:
+def rebuilt(cls: type[PerdureError], message: str, fields: dict[str, Any]) -> PerdureError:
+    """An error of a class, whatever that class's own constructor takes."""
     error = cls.__new__(cls)
     PerdureError.__init__(error, message, **fields)
     return error

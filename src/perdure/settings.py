@@ -73,10 +73,6 @@ def _setting(
     )
 
 
-def _seconds(us: int) -> float:
-    return us / limits.SECOND_US
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every setting, checked. `Settings(...)` takes values as they are, `Settings.load(...)` asks all sources.
@@ -133,24 +129,24 @@ class Settings:
     max_tasks: int | None = _setting(None, "After so many tasks a worker drains, to be started afresh; unset: never.")
 
     lease: float = _setting(
-        _seconds(limits.LEASE_DEFAULT_US),
+        limits.seconds(limits.LEASE_DEFAULT_US),
         "How long an attempt may act without a sign of life, where neither task nor kind says.",
     )
     execution_limit: float = _setting(
-        _seconds(limits.EXECUTION_LIMIT_DEFAULT_US),
+        limits.seconds(limits.EXECUTION_LIMIT_DEFAULT_US),
         "How long after its first claim a task must have ended, where neither task nor kind says.",
     )
     cancel_grace: float = _setting(
-        _seconds(limits.CANCEL_GRACE_DEFAULT_US), "How long a worker has to stop what is cancelled."
+        limits.seconds(limits.CANCEL_GRACE_DEFAULT_US), "How long a worker has to stop what is cancelled."
     )
     unroutable_after: float = _setting(
-        _seconds(limits.UNROUTABLE_AFTER_DEFAULT_US),
+        limits.seconds(limits.UNROUTABLE_AFTER_DEFAULT_US),
         "How long a task may wait while workers serve its queue and none has its kind; then it fails.",
     )
     worker_active: float = _setting(
-        _seconds(limits.WORKER_ACTIVE_DEFAULT_US), "How long after its last sign a worker counts as alive."
+        limits.seconds(limits.WORKER_ACTIVE_DEFAULT_US), "How long after its last sign a worker counts as alive."
     )
-    retention: float = _setting(_seconds(limits.RETENTION_DEFAULT_US), "How long what has ended is kept.")
+    retention: float = _setting(limits.seconds(limits.RETENTION_DEFAULT_US), "How long what has ended is kept.")
     retention_by_state: Mapping[str, float] = _setting(
         dict,
         "How long instead, for ends of these states; a kind may say otherwise of its own.",

@@ -17,7 +17,7 @@ from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.operating_handlers import Told
 from perdure.gateway.server import GatewayServer
 from perdure.settings import Settings
-from perdure.telemetry.observer import Silent
+from perdure.telemetry.several import Several
 from perdure.wiring import System, open_system
 
 SRC = Path(__file__).parents[1]
@@ -38,7 +38,7 @@ async def gateway_of(system: System, port: int = 0) -> AsyncIterator[GatewayServ
             access=LocalAccess(principal),
             principal=principal,
             limits=GatewayLimits(),
-            observer=Silent(),
+            observer=Several(),
             metrics=no_metrics,
             notices=system.own_store().notices,
             of_itself=Told("0", {}, {}),

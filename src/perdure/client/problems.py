@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from perdure import errors
-from perdure.errors import InvariantBroken, Misuse, PerdureError, Refused, StoreUnreachable, Unavailable
+from perdure.errors import InvariantBroken, Misuse, PerdureError, Refused, StoreUnreachable, Unavailable, rebuilt
 from perdure.wire.problem import MEDIA_TYPE
 
 _MEMBERS = frozenset({"type", "title", "status", "detail", "code", "request_id"})
@@ -31,7 +31,7 @@ def error_of(problem: Mapping[str, Any]) -> PerdureError:
         fields["problem"] = code
     if not issubclass(cls, Refused) and "request_id" in problem:
         fields["request_id"] = problem["request_id"]
-    return _made(cls, str(problem.get("detail") or problem.get("title") or code), fields)
+    return rebuilt(cls, str(problem.get("detail") or problem.get("title") or code), fields)
 
 
 def error_of_answer(status: int, content_type: str, body: bytes, url: str) -> PerdureError:
@@ -61,10 +61,3 @@ def _class_by_status(status: int) -> type[PerdureError]:
     if status == 404:
         return errors.NotFound
     return Refused if 400 <= status < 500 else PerdureError
-
-
-def _made(cls: type[PerdureError], message: str, fields: dict[str, Any]) -> PerdureError:
-    """An instance, whatever the class's own constructor takes."""
-    error = cls.__new__(cls)
-    PerdureError.__init__(error, message, **fields)
-    return error

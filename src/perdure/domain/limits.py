@@ -3,6 +3,12 @@
 SECOND_US = 1_000_000
 """Microseconds in a second: all times inside are integers of microseconds."""
 
+
+def seconds(us: int) -> float:
+    """Microseconds as the seconds that people and settings speak of."""
+    return us / SECOND_US
+
+
 # What a submitter may send
 KIND_MAX_CHARS = 200
 NAME_MAX_CHARS = 200

@@ -35,7 +35,7 @@ class Range(NamedTuple):
 
 
 def _seconds(low_us: int, high_us: int) -> Range:
-    return Range(low_us / limits.SECOND_US, high_us / limits.SECOND_US)
+    return Range(limits.seconds(low_us), limits.seconds(high_us))
 
 
 RANGES: Mapping[str, Range] = MappingProxyType(
@@ -50,7 +50,7 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         "execution_limit": _seconds(limits.EXECUTION_LIMIT_MIN_US, limits.EXECUTION_LIMIT_MAX_US),
         "grace": Range(0, 86_400),
         # Missed once, a worker still counts as alive.
-        "heartbeat": Range(0.1, limits.WORKER_ACTIVE_DEFAULT_US / limits.SECOND_US / 2),
+        "heartbeat": Range(0.1, limits.seconds(limits.WORKER_ACTIVE_DEFAULT_US) / 2),
         "lease": _seconds(limits.LEASE_MIN_US, limits.LEASE_MAX_US),
         "max_tasks": Range(1, 10**12, "tasks"),
         "payload_max_bytes": Range(1, limits.PAYLOAD_MAX_BYTES, "bytes"),

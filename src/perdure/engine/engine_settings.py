@@ -9,27 +9,23 @@ from perdure.domain.retention import Retention
 from perdure.engine.quantities import seconds_by_state_us
 
 
-def _seconds(us: int) -> float:
-    return us / limits.SECOND_US
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """Durations are seconds. Raises `Invalid` with the setting's name in `field` when a value is out of range."""
 
     payload_max_bytes: int = limits.PAYLOAD_MAX_BYTES
     """The largest payload that is taken."""
-    lease: float = _seconds(limits.LEASE_DEFAULT_US)
+    lease: float = limits.seconds(limits.LEASE_DEFAULT_US)
     """Where neither the task nor its kind says."""
-    execution_limit: float = _seconds(limits.EXECUTION_LIMIT_DEFAULT_US)
+    execution_limit: float = limits.seconds(limits.EXECUTION_LIMIT_DEFAULT_US)
     """From the first claim, where neither the task nor its kind says."""
-    cancel_grace: float = _seconds(limits.CANCEL_GRACE_DEFAULT_US)
+    cancel_grace: float = limits.seconds(limits.CANCEL_GRACE_DEFAULT_US)
     """How long the holder of a cancelled task has to stop."""
-    unroutable_after: float = _seconds(limits.UNROUTABLE_AFTER_DEFAULT_US)
+    unroutable_after: float = limits.seconds(limits.UNROUTABLE_AFTER_DEFAULT_US)
     """How long a task may wait while workers serve its queue and none has its kind."""
-    worker_active: float = _seconds(limits.WORKER_ACTIVE_DEFAULT_US)
+    worker_active: float = limits.seconds(limits.WORKER_ACTIVE_DEFAULT_US)
     """How long after its last sign a worker counts as alive."""
-    retention: float = _seconds(limits.RETENTION_DEFAULT_US)
+    retention: float = limits.seconds(limits.RETENTION_DEFAULT_US)
     """How long what has ended is kept."""
     retention_by_state: Mapping[str, float] = field(default_factory=dict)
     """How long instead, for ends of these states."""

@@ -3,6 +3,7 @@
 import re
 
 from perdure.domain import limits
+from perdure.engine.quantities import shown
 from perdure.errors import Invalid
 
 CHECKED_MAX = 10_000
@@ -35,7 +36,7 @@ class WordCheck:
         name = field or self._field
         raise Invalid(
             f"{name} must be 1 to {self._max_chars} ASCII letters, digits, '_', '.', ':', '/' or '-' and begin with a "
-            f"letter, a digit or '_', not {_shown(text)}",
+            f"letter, a digit or '_', not {shown(text)}",
             field=name,
         )
 
@@ -45,7 +46,7 @@ def check_title(text: object, field: str, max_chars: int = limits.NAME_MAX_CHARS
     if isinstance(text, str) and 0 < len(text) <= max_chars and text.isprintable() and text == text.strip():
         return text
     raise Invalid(
-        f"{field} must be 1 to {max_chars} printable characters without space at either end, not {_shown(text)}",
+        f"{field} must be 1 to {max_chars} printable characters without space at either end, not {shown(text)}",
         field=field,
     )
 
@@ -60,7 +61,7 @@ def check_key(text: object, field: str = "idempotency_key") -> str:
         fits = False
     if not fits:
         raise Invalid(
-            f"{field} must be 1 to {limits.IDEMPOTENCY_KEY_MAX_BYTES} bytes of printable text, not {_shown(text)}",
+            f"{field} must be 1 to {limits.IDEMPOTENCY_KEY_MAX_BYTES} bytes of printable text, not {shown(text)}",
             field=field,
         )
     return str(text)
@@ -77,8 +78,3 @@ def check_prose(text: object, field: str, max_chars: int) -> str:
     if not fits:
         raise Invalid(f"{field} must be text of at most {max_chars} characters without NUL", field=field)
     return str(text)
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."

@@ -23,18 +23,18 @@ def seconds_us(value: object, field: str, low_us: int, high_us: int) -> int | No
         if low_us - 1 < us < high_us + 1 and low_us <= round(us) <= high_us:
             return round(us)
     low, high = low_us / limits.SECOND_US, high_us / limits.SECOND_US
-    raise Invalid(f"{field} must be between {low:g} and {high:.0f} seconds, not {_shown(value)}", field=field)
+    raise Invalid(f"{field} must be between {low:g} and {high:.0f} seconds, not {shown(value)}", field=field)
 
 
 def seconds_by_state_us(value: object, field: str) -> dict[TaskState, int]:
     """How long what has ended is kept, by end state: seconds as microseconds. Raises `Invalid`."""
     if not isinstance(value, Mapping):
-        raise Invalid(f"{field} must map end states to seconds, not {_shown(value)}", field=field)
+        raise Invalid(f"{field} must map end states to seconds, not {shown(value)}", field=field)
     kept: dict[TaskState, int] = {}
     for state, seconds in value.items():
         if state not in ENDED:
             ends = ", ".join(sorted(ENDED))
-            raise Invalid(f"{field} names {_shown(state)}, which is no end state; they are {ends}", field=field)
+            raise Invalid(f"{field} names {shown(state)}, which is no end state; they are {ends}", field=field)
         us = seconds_us(seconds, f"{field}.{state}", 0, limits.RETENTION_MAX_US)
         if us is not None:
             kept[TaskState(state)] = us
@@ -49,7 +49,7 @@ def instant_us(value: object, field: str, now_us: int) -> int | None:
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
-        raise Invalid(f"{field} must be a datetime with a time zone, not {_shown(value)}", field=field)
+        raise Invalid(f"{field} must be a datetime with a time zone, not {shown(value)}", field=field)
     delta = value - _EPOCH
     us = (delta.days * 86_400 + delta.seconds) * limits.SECOND_US + delta.microseconds
     if us < 0 or us > now_us + limits.DELAY_MAX_US:
@@ -62,7 +62,7 @@ def check_count(value: object, field: str, low: int, high: int) -> int:
     """A whole number between `low` and `high`. Raises `Invalid`."""
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return int(value)
-    raise Invalid(f"{field} must be a whole number between {low} and {high}, not {_shown(value)}", field=field)
+    raise Invalid(f"{field} must be a whole number between {low} and {high}, not {shown(value)}", field=field)
 
 
 def check_priority(value: object) -> int:
@@ -75,9 +75,10 @@ def check_choice(value: Any, field: str, choices: Sequence[T]) -> T:
     for each in choices:
         if each == value:
             return each
-    raise Invalid(f"{field} must be one of {', '.join(choices)}, not {_shown(value)}", field=field)
+    raise Invalid(f"{field} must be one of {', '.join(choices)}, not {shown(value)}", field=field)
 
 
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."
+def shown(value: object) -> str:
+    """A value in the words of a refusal: as it is written in Python, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

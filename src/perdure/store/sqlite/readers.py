@@ -9,7 +9,7 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import apsw
@@ -17,6 +17,7 @@ import apsw
 from perdure.domain.limits import SECOND_US
 from perdure.errors import Misuse, StoreBusy
 from perdure.joining import join
+from perdure.store.relational.finished import Answered
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, translate
 from perdure.store.sqlite.forking import ForkGate
@@ -188,19 +189,6 @@ class Readers:
             self._questions.put(None)
         for thread in self._threads:
             await join(thread)
-
-
-class Answered:
-    """An awaitable that is over already."""
-
-    __slots__ = ("_answer",)
-
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        return self._answer
-        yield
 
 
 class InlineReaders(Readers):
