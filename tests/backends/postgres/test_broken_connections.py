@@ -148,6 +148,30 @@ async def test_collisions_are_run_again_and_never_for_ever(postgres_database: st
         assert len(runs) == RETRIES_MAX + 1
 
 
+async def test_a_session_whose_server_became_a_standby_is_left_for_another(postgres_database: str) -> None:
+    sessions: list[int] = []
+
+    def apply(tx: Any, items: list[Any]) -> list[Any]:
+        sessions.append(tx.connection.info.backend_pid)
+        if len(sessions) == 1:
+            raise errors.ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction")
+        return items
+
+    async with opened(postgres_database) as store:
+        assert await store.writer.gather(operation(apply), ["a"]) == ["a"]
+    assert len(set(sessions)) == 2
+
+
+async def test_statements_that_were_prepared_for_an_older_schema_are_prepared_anew(postgres_database: str) -> None:
+    async with opened(postgres_database) as store:
+        look = operation(lambda tx, items: [tx.connection.execute("SELECT * FROM mine", prepare=True).fetchall()])
+        with plain(postgres_database) as other:
+            other.execute("CREATE TABLE mine (a int)")
+            await store.writer.gather(look, [1])
+            other.execute("ALTER TABLE mine ALTER COLUMN a TYPE text")
+        assert await store.writer.gather(look, [1]) == [[]]
+
+
 async def test_a_value_that_the_server_refuses_costs_nobody_else_anything(postgres_database: str) -> None:
     def apply(tx: Any, items: list[Any]) -> list[Any]:
         return [one(tx.connection, "SELECT %s::int", item) for item in items]

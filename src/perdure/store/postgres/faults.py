@@ -30,6 +30,11 @@ DATA_FAULTS: tuple[type[Exception], ...] = (
 RETRIED: tuple[type[Exception], ...] = (errors.SerializationFailure, errors.DeadlockDetected)
 """Nobody's fault: the whole transaction is run again."""
 
+STALE: tuple[type[Exception], ...] = (errors.ReadOnlySqlTransaction, errors.FeatureNotSupported)
+"""What this session cannot do and another may: its server has become a standby, or its prepared statements are of an
+older schema.
+"""
+
 _STORE_FAULTS: tuple[type[Exception], ...] = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -37,6 +42,7 @@ _STORE_FAULTS: tuple[type[Exception], ...] = (
     errors.UndefinedTable,
     errors.UndefinedColumn,
     errors.InsufficientPrivilege,
+    errors.FeatureNotSupported,
     Unavailable,
     StoreUnusable,
     OSError,
@@ -44,7 +50,6 @@ _STORE_FAULTS: tuple[type[Exception], ...] = (
 )
 
 _BUSY: tuple[type[Exception], ...] = (*RETRIED, errors.LockNotAvailable, errors.QueryCanceled)
-_READ_ONLY: tuple[type[Exception], ...] = (errors.ReadOnlySqlTransaction,)
 _CROWDED: tuple[type[Exception], ...] = (errors.TooManyConnections, errors.ConfigurationLimitExceeded)
 _GONE = ("08", "57")
 """Classes of states in which the connection or the server has gone away."""
@@ -89,7 +94,7 @@ def _store_fault(error: BaseException, place: str) -> PerdureError:
     state = getattr(error, "sqlstate", None) or ""
     if isinstance(error, errors.DiskFull):
         return StoreFull(f"no space is left for {place}: free some on the server, then try again", **facts)
-    if isinstance(error, _READ_ONLY):
+    if isinstance(error, errors.ReadOnlySqlTransaction) or "during recovery" in str(error):
         return StoreReadOnly(
             f"{place} takes no writes ({told(error)}): name the primary server, and look at "
             "default_transaction_read_only",

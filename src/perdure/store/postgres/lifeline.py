@@ -14,7 +14,7 @@ from perdure.ambient import Chance, Clock, SystemClock
 from perdure.domain import limits
 from perdure.errors import PerdureError
 from perdure.store.postgres.connecting import Connector, worth_waiting
-from perdure.store.postgres.faults import RETRIED
+from perdure.store.postgres.faults import RETRIED, STALE
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.session import Session
 
@@ -71,7 +71,7 @@ class Lifeline:
                 result = transaction(session)
             except Exception as error:
                 session.roll_back()
-                if session.broken:
+                if session.broken or isinstance(error, STALE):
                     self.close()
                     self._wait_or_raise(error, deadline_us)
                 elif isinstance(error, RETRIED) and collisions < RETRIES_MAX:

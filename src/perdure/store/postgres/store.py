@@ -105,8 +105,8 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""
-        await self.readers.close()
         await self.writer.close()
+        await self.readers.close()
         await self.wakeups.close()
 
 
