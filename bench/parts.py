@@ -16,8 +16,8 @@ RAW = "raw"
 ONE, TOGETHER, BULK = "submit one by one", "submit 32 at once", "submit bulk by 1,000"
 INSERT_ONE, INSERT_MANY, RAW_DRAIN = "insert by 1", "insert by 100", "claim and complete by 100"
 DRAIN, DRAIN_TWO = "drain, 1 process", "drain, 2 processes"
-P50, P99 = "submit to start p50 ms", "submit to start p99 ms"
-RESULT_P50, RESULT_P99 = "submit to result p50 ms", "submit to result p99 ms"
+START_MEDIAN, START_TAIL = "submit to start p50 ms", "submit to start p99 ms"
+RESULT_MEDIAN, RESULT_TAIL = "submit to result p50 ms", "submit to result p99 ms"
 MEMORY, MEMORY_BUSY = "worker's memory idle MB", "worker's memory after a drain MB"
 CONNECTIONS, CONNECTIONS_BUSY = "connections idle", "connections busy"
 IDLE_CPU, IDLE_STATEMENTS, IDLE_CONTROL = "idle CPU % of a core", "idle statements a minute", "idle control a minute"
@@ -98,8 +98,8 @@ def raw_latency(server: Postgres, figures: Figures, sizes: Sizes) -> None:
     """The limit of the server."""
     url = server.fresh("raw")
     middle, tail = raw_postgres.latency(url, sizes.samples)
-    figures.add(RAW, P50, middle)
-    figures.add(RAW, P99, tail)
+    figures.add(RAW, START_MEDIAN, middle)
+    figures.add(RAW, START_TAIL, tail)
     server.drop(url)
 
 
@@ -110,12 +110,12 @@ def latency(contestant: Contestant, server: Postgres | Redis, figures: Figures, 
         time.sleep(WARM_SECONDS)
         each.call("probe", sizes.samples + WARM_SAMPLES)
         middle, tail = middle_and_tail(each.probes.waits()[WARM_SAMPLES:])
-        figures.add(contestant.name, P50, middle)
-        figures.add(contestant.name, P99, tail)
+        figures.add(contestant.name, START_MEDIAN, middle)
+        figures.add(contestant.name, START_TAIL, tail)
         if contestant is OURS:
             middle, tail = middle_and_tail(each.call("results", sizes.samples + WARM_SAMPLES)[WARM_SAMPLES:])
-            figures.add(contestant.name, RESULT_P50, middle)
-            figures.add(contestant.name, RESULT_P99, tail)
+            figures.add(contestant.name, RESULT_MEDIAN, middle)
+            figures.add(contestant.name, RESULT_TAIL, tail)
 
 
 def idle(contestant: Contestant, server: Postgres | Redis, figures: Figures, sizes: Sizes) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import math
+import math
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,14 @@ from bench.contestants import OURS, PGQUEUER, Contestant
 from bench.environments import NotInstalled
 from bench.figures import Figures
 from bench.parts import Sizes
-from bench.servers import Postgres, Redis
+from bench.servers import Postgres
 
 PARTS = ("throughput", "latency", "idle", "backlog", "snapshot", "forbidden", "mixture", "kill", "shapes", "crowd")
-STRAINED = (OURS, PGQUEUER)
+COMPARED = (OURS, PGQUEUER)
 PAYLOADS = (50, 1_000)
+SAMPLES, QUICK_SAMPLES = 150, 40
+QUICK_SCALE = 0.1
+IDLE_SECONDS = 60.0
 FOLDER = Path(__file__).parent
 KILLED = "A worker killed in the middle of a drain"
 
@@ -38,11 +42,12 @@ class Run:
         quick = options.quick
         self._enough = time.monotonic() + 60 * (options.minutes or math.inf)
         self.rounds = 1 if quick else options.rounds
-        self.sizes = Sizes(0.1 if quick else options.scale, 40 if quick else 150, 10.0 if quick else 60.0)
+        scale = QUICK_SCALE if quick else options.scale
+        self.sizes = Sizes(scale, QUICK_SAMPLES if quick else SAMPLES, max(10.0, min(1.0, scale) * IDLE_SECONDS))
         self.figures = Figures()
         self.told: dict[str, list[str]] = {}
         self._peers = peers
-        self._servers: dict[str, Postgres | Redis] = {}
+        self._servers: dict[str, Any] = {}
 
     def measure(self) -> str:
         """The report."""
@@ -52,12 +57,7 @@ class Run:
             facts = [f"{each.version()}: {each.settings()}" for each in self._servers.values()]
             systems = [f"{each.version()}: {each.setup}" for each in contestants]
             lines = report.heading(how, systems, facts, servers.sync_microseconds())
-            for part in PARTS:
-                if self.options.only in (None, part):
-                    print(f"{part} ...", flush=True)
-                    getattr(self, f"_{part}")(contestants)
-            if self.options.only in (None, "throughput"):
-                self._more_throughput(contestants)
+            self._measure_all(contestants)
         lines += ["", *report.targets(self.figures), *report.tables(self.figures), *report.stories(self.told)]
         if self.figures.failures:
             lines += ["", "## What could not be measured", "", *(f"- {each}" for each in self.figures.failures)]
@@ -68,16 +68,15 @@ class Run:
             try:
                 each.version()
                 if each.server not in self._servers:
-                    made = servers.postgres() if each.server == "postgres" else servers.redis()
-                    self._servers[each.server] = stack.enter_context(made)
+                    make = {"postgres": servers.postgres, "redis": servers.redis}[each.server]
+                    self._servers[each.server] = stack.enter_context(make())
                 yield each
             except NotInstalled as absent:
                 self.figures.failures.append(f"{each.name}: {absent}")
 
     @property
     def _postgres(self) -> Postgres:
-        server = self._servers["postgres"]
-        assert isinstance(server, Postgres)
+        server: Postgres = self._servers["postgres"]
         return server
 
     def _try(self, what: str, measurement: Callable[..., Any], *words: Any) -> Any:
@@ -96,25 +95,28 @@ class Run:
         finally:
             print(f": {time.monotonic() - begin:.0f} s", flush=True)
 
+    def _measure_all(self, contestants: Sequence[Contestant]) -> None:
+        """Those that the targets compare come first and one after the other, so that they find the machine alike."""
+        compared = [each for each in contestants if each in COMPARED]
+        others = [each for each in contestants if each not in COMPARED]
+        for part in PARTS:
+            if self.options.only in (None, part):
+                print(f"{part} ...", flush=True)
+                getattr(self, f"_{part}")(compared)
+        for part in ("throughput", "latency", "idle"):
+            if others and self.options.only in (None, part):
+                print(f"{part} of other peers ...", flush=True)
+                getattr(self, f"_{part}")(others)
+
     def _throughput(self, contestants: Sequence[Contestant]) -> None:
-        self._throughput_round(contestants, 0)
-
-    def _more_throughput(self, contestants: Sequence[Contestant]) -> None:
-        """The other rounds, after everything else has had its turn."""
-        for number in range(1, self.rounds):
-            self._throughput_round(contestants, number)
-
-    def _throughput_round(self, contestants: Sequence[Contestant], number: int) -> None:
-        """Those that the targets compare come one after the other, so that they find the machine alike."""
-        compared = [each for each in contestants if each in STRAINED]
-        for size in PAYLOADS:
-            label = f"round {number + 1}, {size} bytes"
-            self._try(f"raw, {label}", parts.raw_throughput, self._postgres, self.figures, self.sizes, size)
-            for each in compared:
-                self._throughput_of(each, size, label)
-        for each in contestants:
-            if each not in compared:
-                self._throughput_of(each, PAYLOADS[0], f"round {number + 1}, {PAYLOADS[0]} bytes")
+        compared = OURS in contestants
+        for number in range(self.rounds):
+            for size in PAYLOADS if compared and number == 0 else PAYLOADS[:1]:
+                label = f"round {number + 1}, {size} bytes"
+                if compared:
+                    self._try(f"raw, {label}", parts.raw_throughput, self._postgres, self.figures, self.sizes, size)
+                for each in contestants:
+                    self._throughput_of(each, size, label)
 
     def _throughput_of(self, each: Contestant, size: int, label: str) -> None:
         common = (each, self._servers[each.server], self.figures, self.sizes, size)
@@ -123,7 +125,8 @@ class Run:
             self._try(f"{each.name} drains by {workers}, {label}", parts.drain, *common, workers)
 
     def _latency(self, contestants: Sequence[Contestant]) -> None:
-        self._try("latency of raw", parts.raw_latency, self._postgres, self.figures, self.sizes)
+        if OURS in contestants:
+            self._try("latency of raw", parts.raw_latency, self._postgres, self.figures, self.sizes)
         for each in contestants:
             common = (each, self._servers[each.server], self.figures, self.sizes)
             self._try(f"latency of {each.name}", parts.latency, *common)
@@ -135,18 +138,15 @@ class Run:
 
     def _backlog(self, contestants: Sequence[Contestant]) -> None:
         for each in contestants:
-            if each in STRAINED:
-                self._try(f"backlog of {each.name}", strain.backlog, each, self._postgres, self.figures, self.sizes)
+            self._try(f"backlog of {each.name}", strain.backlog, each, self._postgres, self.figures, self.sizes)
 
     def _snapshot(self, contestants: Sequence[Contestant]) -> None:
         for each in contestants:
-            if each in STRAINED:
-                common = (each, self._postgres, self.figures, self.sizes)
-                self._try(f"{each.name} under an old snapshot", strain.snapshot, *common)
+            common = (each, self._postgres, self.figures, self.sizes)
+            self._try(f"{each.name} under an old snapshot", strain.snapshot, *common)
 
     def _forbidden(self, contestants: Sequence[Contestant]) -> None:
-        for number in range(self.rounds):
-            self._try(f"foreign kinds, round {number + 1}", strain.forbidden, self._postgres, self.figures, self.sizes)
+        self._try("foreign kinds", strain.forbidden, self._postgres, self.figures, self.sizes)
 
     def _mixture(self, contestants: Sequence[Contestant]) -> None:
         told = self._try("some kinds of some organizations", strain.mixture, self._postgres, self.figures, self.sizes)

@@ -20,7 +20,7 @@ TABLES = (
         (parts.ONE, parts.TOGETHER, parts.BULK, parts.DRAIN, parts.DRAIN_TWO),
     ),
     ("Limits of the server, rows a second", (parts.INSERT_ONE, parts.INSERT_MANY, parts.RAW_DRAIN)),
-    ("Latency", (parts.P50, parts.P99, parts.RESULT_P50, parts.RESULT_P99)),
+    ("Latency", (parts.START_MEDIAN, parts.START_TAIL, parts.RESULT_MEDIAN, parts.RESULT_TAIL)),
     (
         "A worker with nothing to do, and after a drain",
         (

@@ -111,7 +111,7 @@ def _end_late(each: Trial, late: Worker, figures: Figures) -> None:
 def forbidden(server: Postgres, figures: Figures, sizes: Sizes) -> None:
     """The same work beside nothing else, and beside what nobody here has the kinds for. Raises `Stalled`."""
     tasks, others = sizes.of(OWN_TASKS), sizes.of(FORBIDDEN_TASKS)
-    for figure, beside in ((WITHOUT, 0), (FORBIDDEN, others)):
+    for figure, beside in ((WITHOUT, 0), (FORBIDDEN, others), (FORBIDDEN, others), (WITHOUT, 0)):
         with trial(OURS, server) as each:
             if beside:
                 for kind in ("foreign-a", "foreign-b"):
