@@ -1,11 +1,16 @@
 """Submitting, listing, showing and cancelling from the command line."""
 
+import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cli.conftest import Perdure
+from perdure.cli.task_wait import _watch
+from perdure.errors import StoreBusy
 
 
 def test_a_submitted_task_is_listed_and_shown(perdure: Perdure) -> None:
@@ -107,6 +112,20 @@ def test_a_wait_that_takes_too_long_is_exit_code_1(perdure: Perdure) -> None:
     answer = perdure("task", "wait", task_id, "--timeout", "0.01", "--json")
     assert answer.code == 1
     assert answer.problem["code"] == "wait_timed_out"
+
+
+async def test_a_look_of_the_progress_bar_that_fails_costs_the_wait_nothing() -> None:
+    looks: list[int] = []
+
+    async def busy(organization: str, task_ids: list[str]) -> list[Any]:
+        looks.append(len(task_ids))
+        raise StoreBusy("too many questions wait")
+
+    session: Any = SimpleNamespace(organization="default", views=SimpleNamespace(ended=busy))
+    async with _watch(session, ["one"], looks.append):
+        while not looks:
+            await asyncio.sleep(0)
+    assert looks == [1]
 
 
 def test_a_paused_queue_is_shown_until_it_is_resumed(perdure: Perdure) -> None:

@@ -8,7 +8,7 @@ from perdure.cli.output import console, plain, write_json, write_note, write_tab
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
 from perdure.cli.unserved import note_unserved
-from perdure.errors import NotFound
+from perdure.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
     from perdure.store.views import Ended
@@ -56,7 +56,9 @@ async def _watch(session: Session, task_ids: Sequence[str], advance: Callable[[i
 
     async def look() -> None:
         while True:
-            advance(len(await session.views.ended(session.organization, task_ids)))
+            # Only the bar waits for this: whoever waits for the tasks is told what is wrong by the wait itself.
+            with contextlib.suppress(Unavailable):
+                advance(len(await session.views.ended(session.organization, task_ids)))
             await asyncio.sleep(SHOWN_EVERY)
 
     looking = asyncio.get_running_loop().create_task(look(), name="perdure-progress")

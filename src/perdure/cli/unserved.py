@@ -4,8 +4,7 @@ from collections.abc import Collection
 
 from perdure.cli.output import write_note
 from perdure.cli.session import Session
-
-SECOND_US = 1_000_000
+from perdure.domain.limits import SECOND_US
 
 
 async def note_unserved(session: Session, kinds: Collection[str]) -> None:

@@ -54,7 +54,7 @@ __all__ = ["Duty", "DutyRunner", "Engine", "Operations"]
 
 
 class Operations(Protocol):
-    """What `Engine` offers; also what the HTTP client will offer. All of `WorkSource` is part of it."""
+    """What `Engine` offers, and the client of a gateway in its place. All of `WorkSource` is part of it."""
 
     views: Views
 
