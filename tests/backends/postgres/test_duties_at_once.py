@@ -19,7 +19,7 @@ from perdure.store.postgres.connecting import ISOLATIONS, READ_COMMITTED
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import cancelling, redriving, sweeping
 
-FAILED = Settlement.failed(Failure("ValueError", "boom", None), Reason.PERMANENT, dead_letters=False)
+FAILED = Settlement.failed(Failure("ValueError", "boom"), Reason.PERMANENT, dead_letters=False)
 LOST = Settlement.lost_and_queued(Charge.LOSS)
 
 

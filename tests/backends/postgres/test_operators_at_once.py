@@ -24,7 +24,7 @@ from perdure.store.postgres.faults import RETRIED
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import cancelling, definitions, redriving, reporting, retaining
 
-FAILED = Settlement.failed(Failure("ValueError", "boom", None), Reason.PERMANENT, dead_letters=True)
+FAILED = Settlement.failed(Failure("ValueError", "boom"), Reason.PERMANENT, dead_letters=True)
 
 
 @pytest.fixture(params=ISOLATIONS)

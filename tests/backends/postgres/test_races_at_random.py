@@ -26,7 +26,7 @@ from perdure.store.relational import cancelling, redriving, reporting, retaining
 
 WRITERS = 6
 STEPS = 120
-FAILED = Settlement.failed(Failure("ValueError", "boom", None), Reason.PERMANENT, dead_letters=False)
+FAILED = Settlement.failed(Failure("ValueError", "boom"), Reason.PERMANENT, dead_letters=False)
 RULES = ("all_succeeded", "all_done", "any_succeeded", "any_failed")
 ENDS = (DONE, DONE, FAILED, FAILED, Settlement.handed_back(), Settlement.snoozed(1))
 
