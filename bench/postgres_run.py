@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import math
-import math
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
