@@ -17,7 +17,10 @@ from perdure.errors import (
     StoreUnusable,
 )
 from perdure.store.postgres import connecting
+from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.schema import known_steps, read_status
+from perdure.store.postgres.session import Limits, Session
+from perdure.store.postgres.transaction import Transaction
 
 if TYPE_CHECKING:
     from servers.databases import Databases
@@ -144,17 +147,51 @@ async def test_a_current_schema_needs_no_right_to_make_tables(postgres_database:
     assert "grant it" in await refusal(postgres_database.replace("postgres@", "modest@"), StoreUnusable)
 
 
-async def test_sessions_say_whose_they_are_and_keep_nothing_between_transactions(postgres_database: str) -> None:
-    async with opened(postgres_database, inline=True) as store:
-        settings = "lock_timeout, statement_timeout, synchronous_commit, enable_seqscan, application_name"
-        names = settings.split(", ")
+def test_behind_a_pooler_a_session_keeps_nothing_between_transactions(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A pooler names a process at the connection that is not the one which answers.
+    monkeypatch.setattr(Session, "_facts", lambda session: (0, 1))
+    names = ("lock_timeout", "statement_timeout", "synchronous_commit", "enable_seqscan", "plan_cache_mode")
+    before = ["0", "0", "on", "on", "auto"]
+    session = Connector(Address(postgres_database), Limits(1_000, 2_000, 3_000), READ_COMMITTED).connect()
 
-        def look(tx: object) -> list[str]:
-            return [one(tx.connection, f"SELECT current_setting('{name}')") for name in names]  # type: ignore[attr-defined]
+    def look() -> list[str]:
+        return [one(session.connection, f"SELECT current_setting('{name}')") for name in names]
 
+    assert session.pooled
+    session.begin(durable=False)
+    assert look()[:4] == ["1s", "2s", "off", "off"]
+    session.commit()
+    assert look() == before
+    session.begin_reading()
+    assert look()[1] == "3s"
+    session.roll_back()
+    assert look() == before
+    for _ in range(10):
+        session.begin(durable=True)
+        Transaction(session.connection, 1).value("server_noted")
+        session.commit()
+    assert one(session.connection, "SELECT count(*) FROM pg_prepared_statements") == 0
+    session.close()
+
+
+async def test_a_write_that_must_last_waits_for_the_disk_whatever_the_database_says(postgres_database: str) -> None:
+    with plain(postgres_database) as admin:
+        name = Identifier(admin.info.dbname)
+        admin.execute(SQL("ALTER DATABASE {} SET synchronous_commit = off").format(name))
+        session = Connector(Address(postgres_database), Limits(1_000, 1_000, 1_000), READ_COMMITTED).connect()
+        for durable, waits in ((True, "on"), (False, "off")):
+            session.begin(durable=durable)
+            assert one(session.connection, "SELECT current_setting('synchronous_commit')") == waits
+            session.commit()
+        session.close()
+        admin.execute(SQL("ALTER DATABASE {} RESET synchronous_commit").format(name))
+
+
+async def test_sessions_say_whose_they_are(postgres_database: str) -> None:
+    async with opened(postgres_database) as store:
         await store.ledger.now_us()
-        within = await store.readers.read(look)
-        lifeline = store.readers._asking.lifeline  # type: ignore[union-attr]
-        between = lifeline.run(lambda session: look(session))
-    assert within[0] == "10s"
-    assert between == ["0", "0", "on", "on", "perdure"]
+        with plain(postgres_database) as admin:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
+            assert one(admin, query, "perdure") == 2
