@@ -143,8 +143,8 @@ class App:
         before the start, `timeout` of one attempt, `ttl` in which it must have started, `execution_limit` in which it
         must have ended. The same `idempotency_key` again gives the task that it made.
 
-        With `connection`, an open transaction of an `sqlite3` or `apsw` connection on the store's file, the task
-        exists exactly if that transaction commits.
+        With `connection`, an open transaction on the store's own database (of `apsw` on its file; of psycopg,
+        SQLAlchemy or Django on PostgreSQL), the task exists exactly if that transaction commits.
 
         Raises `Invalid`, `TooLarge`, `IdempotencyConflict`, `Overloaded`, `Misuse` (nothing is stored then) or one of
         `Unavailable`.

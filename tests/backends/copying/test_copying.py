@@ -191,7 +191,7 @@ async def test_an_interrupted_copy_goes_on_where_it_stopped(places: list[Place],
         assert await copy.claim(5, worker="early") == []
     with places[1].rows() as rows, rows.transaction():
         assert rows.origin() is not None
-    with pytest.raises(Conflict, match="the workers in .* differ"):
+    with pytest.raises(Conflict, match=r"the workers in .* differ"):
         copied(places)
 
 
