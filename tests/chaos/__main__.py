@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 
+from chaos.grounds import STORES
 from chaos.scoreboard import CASES, HEAD, play
 
 
@@ -20,6 +21,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", help="numbers, or parts of names; all when none is said")
     parser.add_argument("--quick", action="store_true", help="the short form of each case")
     parser.add_argument("--seed", type=int, help="repeat a run")
+    parser.add_argument("--store", choices=STORES, default="sqlite", help="what the cases stand on")
     parser.add_argument("--rounds", type=int, default=1, help="how often each case is played, each with its own seed")
     parser.add_argument(
         "--install", action="store_true", help="get what is missing (strace, faketime) by apt-get first"
@@ -27,7 +29,11 @@ def main() -> int:
     said = parser.parse_args()
     if said.install:
         _install_what_is_missing()
-    chosen = [each for each in CASES if not said.cases or _is_named(each.number, each.name, said.cases)]
+    chosen = [
+        each
+        for each in CASES
+        if said.store in each.stores and (not said.cases or _is_named(each.number, each.name, said.cases))
+    ]
     if not chosen:
         parser.error("no such case")
     # Told to end, it unmounts its disks and ends its processes first.
@@ -36,7 +42,9 @@ def main() -> int:
     failed = False
     for case in chosen:
         for _ in range(said.rounds):
-            outcome = play(case, said.seed if said.seed is not None else secrets.randbelow(10**9), said.quick)
+            outcome = play(
+                case, said.seed if said.seed is not None else secrets.randbelow(10**9), said.quick, said.store
+            )
             print(outcome.row(), flush=True)
             for fact in outcome.wrong:
                 print("      ! " + fact.replace("\n", "\n        "), flush=True)

@@ -15,9 +15,9 @@ import perdure
 from chaos.app import make_app
 from chaos.crew import Crew
 from chaos.effects import Effects
+from chaos.grounds import Ground
 from chaos.operations import OperationLog
 from conformance.histories import broken_histories
-from conformance.sqlite_rows import contradictions
 from perdure.domain.states import ENDED
 from perdure.store.views import TaskFilter, TaskView
 from perdure.store.views import Views as StoreViews
@@ -37,6 +37,7 @@ class Arena:
     folder: Path
     quick: bool
     seed: int
+    ground: Ground
     crew: Crew
     effects: Effects
     app: perdure.App
@@ -142,8 +143,10 @@ class Arena:
             if cursor is None:
                 return rows
 
-    async def judge(self, *, ended: bool = True) -> None:
-        """What must hold at the end of every case: see `chaos.judging`."""
+    async def judge(self, *, ended: bool = True, claims_undone: bool = False) -> None:
+        """What must hold at the end of every case. `claims_undone`: a crash may have taken back claims, which await no
+        disk: their runs are strangers to the store, and nothing that they sent was taken.
+        """
         tasks = {each.id: each for each in await self.tasks()}
         acknowledged = {entry["id"] for entry in self.log.read("answered").values() if "id" in entry}
         jobs = {each.job for each in tasks.values()}
@@ -155,13 +158,13 @@ class Arena:
         if ended:
             left = [each.id for each in tasks.values() if each.state not in ENDED]
             self.check(not left, f"{len(left)} tasks have not ended: {left[:FACTS_SHOWN]}")
-        await self._judge_effects(tasks)
-        found = await asyncio.to_thread(contradictions, self.crew.store)
+        await self._judge_effects(tasks, claims_undone)
+        found = await asyncio.to_thread(self.ground.contradictions)
         self.wrong += [f"rows contradict each other: {fact}" for fact in found[:FACTS_SHOWN]]
         world: Any = SimpleNamespace(views=await self.views())
         self.wrong += [f"history: {fact}" for fact in (await broken_histories(world))[:FACTS_SHOWN]]
 
-    async def _judge_effects(self, tasks: dict[str, TaskView]) -> None:
+    async def _judge_effects(self, tasks: dict[str, TaskView], claims_undone: bool) -> None:
         """Every run had a lease of its own, runs are within budget, and every success ran to its end."""
         starts, ends = self.effects.by_task("start"), self.effects.by_task("end")
         views = await self.views()
@@ -171,7 +174,9 @@ class Arena:
                 continue
             known = {each.id for each in await views.attempts("default", task_id)}
             strays = [run.attempt for run in runs if run.attempt not in known]
-            self.check(not strays, f"task {task_id} ran as attempts that the store does not know: {strays}")
+            self.check(
+                claims_undone or not strays, f"task {task_id} ran as attempts that the store does not know: {strays}"
+            )
             twice = [attempt for attempt, n in Counter(run.attempt for run in runs).items() if n > 1]
             self.check(not twice, f"attempts that ran twice: {twice}")
         for task in tasks.values():
@@ -179,16 +184,17 @@ class Arena:
                 self.check(task.id in ends, f"task {task.id} succeeded and no handler came to its end")
 
 
-async def held(folder: Path, seed: int, quick: bool, seconds: float, case: Callable[[Arena], Awaitable[None]]) -> Arena:
+async def held(
+    folder: Path, ground: Ground, seed: int, quick: bool, seconds: float, case: Callable[[Arena], Awaitable[None]]
+) -> Arena:
     """Run one case in a folder of its own, for so many seconds at most. Raises `NotRun`.
 
     Whatever it raises else is one more thing that is wrong.
     """
-    store = folder / "perdure.db"
     effects, log = Effects(folder / "effects"), OperationLog(folder / "operations")
-    with Crew(folder, store, effects.path) as crew:
-        app = make_app(str(store), effects)
-        arena = Arena(folder, quick, seed, crew, effects, app, log)
+    with Crew(folder, ground.store, effects.path) as crew:
+        app = make_app(ground.store, effects)
+        arena = Arena(folder, quick, seed, ground, crew, effects, app, log)
         try:
             async with asyncio.timeout(seconds), app:
                 await case(arena)

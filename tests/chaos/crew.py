@@ -71,9 +71,9 @@ class Member:
 class Crew:
     """Starts processes on one store; whatever still runs at the end is killed."""
 
-    def __init__(self, folder: Path, store: Path, effects: Path) -> None:
+    def __init__(self, folder: Path, store: str | Path, effects: Path) -> None:
         self.folder = folder
-        self.store = store
+        self.store = str(store)
         self.effects = effects
         self.members: list[Member] = []
 
@@ -87,7 +87,7 @@ class Crew:
     ) -> Member:
         """A worker of `chaos.app` with its duties; the options are those of `App.run`. `at`: a gateway's URL."""
         chosen = {"concurrency": 20, "poll": 0.2, **options}
-        command = [*_python("chaos.app"), at or str(self.store), str(self.effects), json.dumps(chosen)]
+        command = [*_python("chaos.app"), at or self.store, str(self.effects), json.dumps(chosen)]
         return self._start([*prefix, *command], environ)
 
     def client(
@@ -100,13 +100,13 @@ class Crew:
         **orders: Any,
     ) -> Member:
         """A client of `chaos.client` that does as ordered. `at`: a gateway's URL in the place of the store."""
-        command = [*_python("chaos.client"), at or str(self.store), str(log), json.dumps(orders)]
+        command = [*_python("chaos.client"), at or self.store, str(log), json.dumps(orders)]
         return self._start([*prefix, *command], environ)
 
     def serve(self, role: str, port: int, *, environ: Mapping[str, str] | None = None) -> Member:
         """`perdure serve` on the store, in one role, on a port of this machine."""
         command = [*_python("perdure"), "serve", "--role", role, "--listen", f"127.0.0.1:{port}"]
-        return self._start([*command, "--store", str(self.store), "--attached"], environ, attached=True)
+        return self._start([*command, "--store", self.store, "--attached"], environ, attached=True)
 
     def _start(self, command: Sequence[str], environ: Mapping[str, str] | None, *, attached: bool = False) -> Member:
         log = self.folder / f"process-{len(self.members)}.log"

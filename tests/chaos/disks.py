@@ -171,7 +171,7 @@ async def _all_ran(arena: Arena, crew: Crew, log: OperationLog, since: float) ->
     await arena.until(lambda: ids <= effects.by_task("end").keys(), 60, "every acknowledged task ran")
     arena.recovered(time.monotonic() - since, 30)
     effects.close()
-    arena.wrong.extend(f"rows contradict each other: {fact}" for fact in contradictions(crew.store)[:5])
+    arena.wrong.extend(f"rows contradict each other: {fact}" for fact in contradictions(Path(crew.store))[:5])
 
 
 async def fsync_fails(arena: Arena) -> None:

@@ -2,14 +2,13 @@
 
 import asyncio
 import os
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from perdure.ambient import SystemClock
 from perdure.flush import Call
-from perdure.store.sqlite.clock import StoreClock
-from perdure.store.sqlite.commits import Commits
-from perdure.store.sqlite.ledger import SqliteLedger
+from perdure.store.relational.ledger import RelationalLedger
 from perdure.store.sqlite.store import SqliteStore
 from perdure.worker.lease_keeper import LeaseKeeper
 
@@ -21,6 +20,9 @@ UNFENCED = "CHAOS_UNFENCED"
 """The worker never stops itself when it has lost a lease: only the store stands in its way."""
 SYNCHRONOUS = "CHAOS_SYNCHRONOUS"
 """Replaces the durability of the store, to show that a case notices."""
+
+STORM = "CHAOS_STORM"
+"""The part of all commits on PostgreSQL that collide, deadlock, or lose their connection before or after."""
 
 DIED = 77
 """The exit code of a process that ended at its crash point."""
@@ -42,6 +44,8 @@ def do_as_told() -> None:
         _step_the_wall_clock(float(step), float(after))
     if UNFENCED in os.environ:
         LeaseKeeper._tell = lambda *_: None  # type: ignore[method-assign]
+    if STORM in os.environ:
+        _storm(float(os.environ[STORM]))
     if SYNCHRONOUS in os.environ:
         _open_with(os.environ[SYNCHRONOUS])
 
@@ -70,7 +74,7 @@ def _die() -> None:
 
 
 def _wrap_verb(verb: str, point: str, seen: _Countdown) -> None:
-    original: Callable[..., Any] = getattr(SqliteLedger, verb)
+    original: Callable[..., Any] = getattr(RelationalLedger, verb)
 
     async def dying(*args: Any, **kwargs: Any) -> Any:
         due = seen.over()
@@ -81,35 +85,73 @@ def _wrap_verb(verb: str, point: str, seen: _Countdown) -> None:
             asyncio.get_running_loop().call_soon(_die)
         return answer
 
-    setattr(SqliteLedger, verb, dying)
+    setattr(RelationalLedger, verb, dying)
 
 
 def _wrap_commit(verb: str, point: str, seen: _Countdown) -> None:
     """`note` runs between the last statement and the COMMIT, `_conclude` after it and before any answer."""
-    apply, note, conclude = Commits._apply, StoreClock.note, Commits._conclude
     due: list[bool] = []
 
-    def noticing(self: Commits, tx: Any, group: list[Call]) -> list[Any]:
-        results = apply(self, tx, group)
-        if _is_of(verb, group) and seen.over():
-            due.append(True)
-        return results
+    def noticing(apply: Callable[..., Any]) -> Callable[..., Any]:
+        def applied(*given: Any) -> Any:
+            results = apply(*given)
+            if _is_of(verb, given[-1]) and seen.over():
+                due.append(True)
+            return results
 
-    def dying_before(self: StoreClock, tx: Any) -> None:
-        if due:
-            _die()
-        note(self, tx)
+        return applied
 
-    def dying_after(self: Commits, tx: Any, groups: list[list[Call]], answers: list[list[Any]]) -> None:
-        if due:
-            _die()
-        conclude(self, tx, groups, answers)
+    def dying(original: Callable[..., Any]) -> Callable[..., Any]:
+        def before(*given: Any) -> Any:
+            if due:
+                _die()
+            return original(*given)
 
-    Commits._apply = noticing  # type: ignore[method-assign]
-    if point == "within":
-        StoreClock.note = dying_before  # type: ignore[method-assign]
-    else:
-        Commits._conclude = dying_after  # type: ignore[method-assign]
+        return before
+
+    for clock, commits, applies in _commits():
+        applies._apply = noticing(applies._apply)
+        if point == "within":
+            clock.note = dying(clock.note)
+        else:
+            commits._conclude = dying(commits._conclude)
+
+
+def _commits() -> list[tuple[Any, Any, Any]]:
+    """Of each store: its clock, what commits, and what has the function that applies an operation."""
+    from perdure.store.postgres import clock as postgres_clock
+    from perdure.store.postgres import commits as postgres_commits
+    from perdure.store.sqlite import clock, commits
+
+    return [
+        (clock.StoreClock, commits.Commits, commits.Commits),
+        (postgres_clock.StoreClock, postgres_commits.Commits, postgres_commits),
+    ]
+
+
+def _storm(rate: float) -> None:
+    from psycopg import OperationalError
+    from psycopg.errors import DeadlockDetected, SerializationFailure
+
+    from perdure.store.postgres.session import Session
+
+    commit, dice = Session.commit, random.Random(os.getpid())
+
+    def commits(self: Session) -> None:
+        if dice.random() >= rate:
+            commit(self)
+            return
+        way = dice.choice(("collides", "deadlocks", "breaks before", "breaks after"))
+        if way == "collides":
+            raise SerializationFailure("could not serialize access (a fault of this test)")
+        if way == "deadlocks":
+            raise DeadlockDetected("deadlock detected (a fault of this test)")
+        if way == "breaks after":
+            commit(self)
+        self.close()
+        raise OperationalError("the connection was lost (a fault of this test)")
+
+    Session.commit = commits  # type: ignore[method-assign]
 
 
 def _is_of(verb: str, group: Sequence[Call]) -> bool:

@@ -10,7 +10,6 @@ import perdure
 from chaos import faults
 from chaos.arena import Arena
 from chaos.crew import Member
-from conformance.sqlite_rows import snapshot
 
 LEASE = 5.0
 LATER = perdure.Retry(5, backoff="fixed", base=600.0, jitter=0.0)
@@ -171,7 +170,7 @@ async def _end_what_waits(arena: Arena, zombie: Zombie) -> None:
 
 async def _rows_of_tasks(arena: Arena) -> dict[str, list[Any]]:
     """Every table about tasks and jobs as it is; notes of late results, workers and time are not part of that."""
-    everything = await asyncio.to_thread(snapshot, arena.crew.store)
+    everything = await asyncio.to_thread(arena.ground.snapshot)
     moving = ("workers", "meta", "events", "duties")
     return {name: rows for name, rows in everything.items() if not name.endswith(moving)}
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -54,7 +55,7 @@ async def contention(arena: Arena) -> None:
 
 async def _read_for(arena: Arena, seconds: float, clients: list[Member]) -> int:
     """Hold a snapshot for so long; the largest size of the log meanwhile, in bytes."""
-    connection = apsw.Connection(str(arena.crew.store))
+    connection = apsw.Connection(arena.crew.store)
     connection.execute("BEGIN")
     first = list(connection.execute("SELECT count(*) FROM sqlite_schema"))
     largest, until = 0, time.monotonic() + seconds
@@ -67,7 +68,7 @@ async def _read_for(arena: Arena, seconds: float, clients: list[Member]) -> int:
 
 
 def _wal_bytes(arena: Arena) -> int:
-    wal = arena.crew.store.with_name(arena.crew.store.name + "-wal")
+    wal = Path(f"{arena.crew.store}-wal")
     return wal.stat().st_size if wal.exists() else 0
 
 

@@ -3,12 +3,14 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
-from chaos import deaths, disks, gateways, latency, pauses, races, strangers
+from chaos import databases, deaths, disks, gateways, latency, pauses, races, strangers
 from chaos.arena import Arena, NotRun, held
+from chaos.grounds import STORES, ground
 
 
 class Case(NamedTuple):
@@ -23,7 +25,13 @@ class Case(NamedTuple):
     """It has a form that is short enough for every run of the tests."""
     patient: bool = False
     """It mostly waits for leases to run out: others may go on beside it."""
+    stores: tuple[str, ...] = STORES
+    """The stores that it is about."""
+    settings: Mapping[str, str] = MappingProxyType({})
+    """What a PostgreSQL server is started with."""
 
+
+FILES, SERVERS = ("sqlite",), ("postgres",)
 
 CASES = (
     Case("1", "worker killed", deaths.killed_in_the_middle, 240, patient=True),
@@ -39,10 +47,23 @@ CASES = (
     Case("11", "answer lost", gateways.answers_lost),
     Case("12", "parts repeated", gateways.parts_repeated),
     Case("14", "slow, one-way links", gateways.bad_links, 300, short=False),
-    Case("17", "power loss", disks.power_loss),
-    Case("19", "disk full", disks.disk_full),
-    Case("20", "fsync fails", disks.fsync_fails),
-    Case("24", "contention", races.contention, 300),
+    Case("13", "black hole", databases.black_hole, 180, short=False, stores=SERVERS),
+    Case("15", "server restarts", databases.restarts, 240, stores=SERVERS),
+    Case("17", "power loss", disks.power_loss, stores=FILES),
+    Case("18", "wake-ups lost", databases.wake_ups_lost, 240, stores=SERVERS),
+    Case("19", "disk full", disks.disk_full, stores=FILES),
+    Case("20", "fsync fails", disks.fsync_fails, stores=FILES),
+    Case("21", "old snapshot", databases.old_snapshot, 400, short=False, stores=SERVERS),
+    Case("22", "serialization storm", databases.storm, 300, stores=SERVERS),
+    Case(
+        "23",
+        "few connections",
+        databases.few_connections,
+        240,
+        stores=SERVERS,
+        settings=databases.FEW_CONNECTIONS,
+    ),
+    Case("24", "contention", races.contention, 300, stores=FILES),
     Case("27", "fan-in race", races.fan_in, 400),
     Case("28", "cancel race", races.cancel_race, 400),
     Case("29", "idempotency race", races.one_key),
@@ -81,13 +102,16 @@ class Outcome(NamedTuple):
 HEAD = f"{'#':>3}  {'case':<24} {'seed':>10}  {'took':>9}  {'recovery':>10}  {'verdict':<8} figures"
 
 
-def play(case: Case, seed: int, quick: bool) -> Outcome:
+def play(case: Case, seed: int, quick: bool, store: str = "sqlite") -> Outcome:
     """Run one case in a folder that is gone afterwards."""
+    if store not in case.stores:
+        return Outcome(case, seed, 0.0, None, {}, [], f"it is not about a store on {store}")
     began = time.monotonic()
     seconds = 100 if quick else case.seconds
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:
         try:
-            arena = asyncio.run(held(Path(name), seed, quick, seconds, case.run))
+            with ground(store, Path(name), case.settings) as below:
+                arena = asyncio.run(held(Path(name), below, seed, quick, seconds, case.run))
         except NotRun as error:
             return Outcome(case, seed, time.monotonic() - began, None, {}, [], str(error))
     return Outcome(case, seed, time.monotonic() - began, arena.recovery, arena.figures, arena.wrong)

@@ -4,12 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from chaos.scoreboard import CASES, Case, Outcome, play
+from chaos.scoreboard import CASES, SERVERS, Case, Outcome, play
+from servers.postgres import NoServer
 from skipping import skip
 
 SEED = 20_261_129
 PATIENT = [case for case in CASES if case.patient]
-BUSY = [case for case in CASES if case.short and not case.patient]
+BUSY = [case for case in CASES if case.short and not case.patient and "sqlite" in case.stores]
+ON_SERVERS = [case for case in CASES if case.short and case.stores == SERVERS]
 
 
 def told(outcomes: list[Outcome]) -> str:
@@ -22,6 +24,15 @@ def test_the_short_form_holds(case: Case):
     outcome = play(case, SEED, quick=True)
     if outcome.not_run:
         skip(f"{case.name} was not run: {outcome.not_run}")
+    assert not outcome.wrong, told([outcome])
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name.replace(" ", "-")) for case in ON_SERVERS])
+def test_the_short_form_holds_on_postgresql(case: Case):
+    try:
+        outcome = play(case, SEED, quick=True, store="postgres")
+    except NoServer as error:
+        skip(str(error))
     assert not outcome.wrong, told([outcome])
 
 

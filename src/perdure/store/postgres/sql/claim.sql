@@ -47,7 +47,8 @@ leased AS (
         token = numbered.lease ->> 1,
         worker = %(worker)s::text,
         fence = greatest(live.fence + 1, %(now)s::bigint),
-        leased_us = %(now)s::bigint,
+        -- Its transaction may have begun before the one that queued the task.
+        leased_us = greatest(%(now)s::bigint, live.queued_us),
         started_us = NULL,
         deadline_us = coalesce(live.deadline_us, %(now)s::bigint + tasks.execution_limit_us),
         lease_ends_us = least(
@@ -68,9 +69,9 @@ leased AS (
 ),
 counted AS (
     INSERT INTO perdure_count_changes (lane, state, change)
-    SELECT lane, 'queued', -count(*) FROM leased GROUP BY lane
-    UNION ALL
-    SELECT lane, 'leased', count(*) FROM leased GROUP BY lane
+    SELECT moves.lane, change.state, change.count
+    FROM (SELECT lane, count(*) AS moved FROM leased GROUP BY lane) AS moves
+    CROSS JOIN LATERAL (VALUES ('queued', -moves.moved), ('leased', moves.moved)) AS change (state, count)
 ),
 moved AS (
     UPDATE perdure_workers AS workers

@@ -1,6 +1,6 @@
 -- Jobs run from the first claim on.
 UPDATE perdure_jobs AS jobs
-SET state = 'running', started_us = coalesce(started_us, %(now)s::bigint)
+SET state = 'running', started_us = coalesce(started_us, greatest(%(now)s::bigint, created_us))
 FROM (
     SELECT found.j
     FROM (SELECT DISTINCT value::bigint AS j FROM jsonb_array_elements_text(%(batch)s::jsonb) AS asked (value)) AS asked
