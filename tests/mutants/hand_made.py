@@ -101,7 +101,7 @@ HAND_MADE: tuple[HandMade, ...] = (
     ),
     HandMade(
         "parents that end in one flush count once",
-        _changed(("children_count_down", "waits = waits - touched.good - touched.bad", "waits = waits - 1")),
+        _changed(("children_count_down", "live.waits - touched.good - touched.bad", "live.waits - 1")),
     ),
     HandMade(
         "a result is taken while the task is being cancelled",
