@@ -74,6 +74,7 @@ async def test_while_hints_do_not_arrive_waiters_look_often_and_that_is_told_onc
             waiting = store.wakeups.subscribe(Topic.READY)
             for _ in range(40):
                 assert await waiting.wait(LONG) == Topic.READY
+            assert store.notices() == [caplog.records[0].getMessage()]
     assert [record.getMessage() for record in caplog.records if "pooler" in record.getMessage()] != []
     assert len(caplog.records) == 1
 

@@ -54,7 +54,8 @@ class Conversation:
         """Whether the last announcement to itself has arrived."""
         self._probed_us = 0
         self._waited_us = 0
-        self._complained = False
+        self.complaint: str | None = None
+        """Why nothing is heard from other processes, since that was so."""
         self.retry_us = 0
         """When to connect again after a failure."""
 
@@ -65,6 +66,8 @@ class Conversation:
                 self._connection = self._connector.dial()
                 self._connection.add_notify_handler(lambda each: self._arrived.append(each.payload))
                 self._inheritance.admit(self._connection)
+                if not self._hub.watched:
+                    self.complaint = None
             except PerdureError as error:
                 self._fail(error)
         return self._connection is not None
@@ -142,7 +145,8 @@ class Conversation:
         name, _, topics = payload.partition(" ")
         if name == self._name:
             self._hearing = self._hearing or topics == _PROBE
-            self._complained = self._complained and not self._hearing
+            if self._hearing:
+                self.complaint = None
             return 0
         if topics == _PROBE:
             return 0
@@ -164,9 +168,9 @@ class Conversation:
         self.retry_us = self._monotonic_us() + RECONNECT_EVERY_US
 
     def _complain(self, reason: str) -> None:
-        if not self._complained:
-            self._complained = True
-            _log.warning("no hints from other processes: %s; until they arrive, waiters look for themselves", reason)
+        if self.complaint is None:
+            self.complaint = f"no hints from other processes: {reason}; until they arrive, waiters look for themselves"
+            _log.warning("%s", self.complaint)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

@@ -100,8 +100,8 @@ class PostgresStore:
         return cls(parts.connector.place, writer, readers, wakeups, caller)
 
     def notices(self) -> list[str]:
-        """Nothing that could be told without asking."""
-        return []
+        """Whether hints from other processes do not arrive."""
+        return self.wakeups.notices()
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

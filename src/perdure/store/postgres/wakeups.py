@@ -39,6 +39,12 @@ class Line:
         self._thread: threading.Thread | None = None
         self._bell: tuple[int, int] = (-1, -1)
         self._pending = Topic(0)
+        self._talk: Conversation | None = None
+
+    @property
+    def complaint(self) -> str | None:
+        """Why nothing is heard from other processes, while that is so."""
+        return None if self._talk is None else self._talk.complaint
 
     def begin(self) -> None:
         """Hear what others announce from now on."""
@@ -66,7 +72,7 @@ class Line:
             return
 
     def _run(self) -> None:
-        talk = Conversation(
+        talk = self._talk = Conversation(
             self._connector, self._inheritance, self._hub, self._monotonic_us, f"{Entropy().bits(48):012x}"
         )
         sent_us = 0
@@ -134,6 +140,11 @@ class PostgresWakeups:
         self._hub.announce(topics)
         if self._line is not None:
             self._line.tell(topics)
+
+    def notices(self) -> list[str]:
+        """What whoever runs the store should know of: a sentence each."""
+        complaint = None if self._line is None else self._line.complaint
+        return [] if complaint is None else [complaint]
 
     async def close(self) -> None:
         """Send what is to be sent, and hear no more."""
