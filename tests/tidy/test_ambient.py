@@ -42,7 +42,7 @@ def _offences(module: Module) -> list[str]:
     return found
 
 
-CLOCKS = {"transaction_settings", "server_facts", "caller_place", "health_snapshots"}
+CLOCKS = {"transaction_durability", "server_facts", "caller_place", "health_snapshots"}
 """Statements by which a server's own clock is read: once for each transaction, and to show how the server is."""
 
 

@@ -154,9 +154,9 @@ class Watched(Transaction):
         self.given: dict[str, dict[str, Any]] = {}
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
-        rows = super().run(name, **bindings)
-        self.given[name] = bindings
-        return rows
+        staged = {stage: f"[{','.join(self._staged.get(stage, ()))}]" for stage in STATEMENTS[name].reads}
+        self.given[name] = {**bindings, **staged, "now": self.now_us}
+        return super().run(name, **bindings)
 
     def plan(self, name: str, *, analyze: bool = False) -> dict[str, Any]:
         """The plan of a statement as it was last run here. `analyze` runs it once more."""

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from backends.postgres.crew import Watched, Writer, settlings
+from backends.postgres.crew import Watched, Writer, nodes, settlings
 from perdure.domain.limits import SECOND_US
 from perdure.domain.settlement import Settlement
 from perdure.store.ledger import ClaimRequest
@@ -16,6 +16,7 @@ from perdure.store.postgres.claiming import Claims
 CHURN = 30_000
 STEP = 1_000
 CLAIM = 100
+FINDING = {"perdure_live_ready", "perdure_live_held"}
 
 
 class StoppedClock:
@@ -49,7 +50,7 @@ def reader(postgres_database: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def pages_of_a_claim(writer: Writer, claims: Claims) -> int:
-    """How many pages a claim of `CLAIM` tasks looks at, all its statements together. It is undone."""
+    """How many pages a claim of `CLAIM` tasks looks at to find them and what its worker holds. It is undone."""
     tx = Watched(writer.session.connection, writer.session.begin(durable=False))
     leases = claims.claim(tx, [ClaimRequest("w", writer.leases(CLAIM))], writer.lanes)[0]
     assert len(leases) == CLAIM
@@ -57,9 +58,10 @@ def pages_of_a_claim(writer: Writer, claims: Claims) -> int:
     writer.session.roll_back()
     again = Watched(writer.session.connection, writer.session.begin(durable=False))
     again.given = given
-    plans = [again.plan(name, analyze=True) for name in given if name.startswith("claim") and name != "claim_late"]
+    found = [node for node in nodes(again.plan("claim", analyze=True)) if node.get("Index Name") in FINDING]
     writer.session.roll_back()
-    return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
+    assert {node["Index Name"] for node in found} == FINDING
+    return sum(int(node["Shared Hit Blocks"]) + int(node["Shared Read Blocks"]) for node in found)
 
 
 def churn(writer: Writer) -> None:
@@ -79,8 +81,10 @@ def test_a_claim_stays_level_while_a_snapshot_is_held(writer: Writer, reader: ps
     writer.settle(settlings(writer.claim(STEP)))
     after = pages_of_a_claim(writer, writer.claims)
     without_marks = pages_of_a_claim(writer, Claims(StoppedClock()))  # type: ignore[arg-type]
-    assert after < 2 * fresh, (fresh, after, without_marks)
-    assert without_marks > 5 * after, "the dead do not show: this test shows nothing"
+    assert after < 2 * fresh + 20, (fresh, after, without_marks)
+    assert without_marks > 5 * after, (
+        f"{fresh}, {after}, {without_marks}: the dead do not show: this test shows nothing"
+    )
 
 
 def test_what_commits_late_below_the_marks_is_found(

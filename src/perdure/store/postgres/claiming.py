@@ -1,6 +1,5 @@
 """Claiming: which waiting tasks a worker gets now."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,8 +9,8 @@ from perdure.domain.attempt import Hold, Lease
 from perdure.domain.task import Body
 from perdure.store.ledger import ClaimRequest, WorkerOrder
 from perdure.store.postgres.folding import Folds
-from perdure.store.postgres.grants import Bands, Catalogue, Grants
-from perdure.store.postgres.heads import first_of
+from perdure.store.postgres.grants import Catalogue, Fitting, Grants
+from perdure.store.postgres.heads import Heads, Take
 from perdure.store.postgres.marks import Marks
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.bodies import from_columns
@@ -24,9 +23,6 @@ HELD_STEP_US = limits.SECOND_US
 """The bound below the fences that a worker holds is written when it has moved by this much."""
 ROUNDS_MAX = 3
 """How often a claim looks again when others took what it had seen."""
-
-Take = tuple[int, int, int, int, int]
-"""A stretch of a lane, how many to take of it at most, and its order: the lowest first."""
 
 
 class _Worker(NamedTuple):
@@ -44,9 +40,11 @@ class Claims:
     """Claims of one process, with what it remembers between them. Used by one thread at a time."""
 
     def __init__(self, clock: Clock | None = None) -> None:
-        self._catalogue = Catalogue(clock or SystemClock())
-        self._marks = Marks(clock or SystemClock())
-        self._folds = Folds(clock or SystemClock())
+        clock = clock or SystemClock()
+        self._catalogue = Catalogue(clock)
+        self._marks = Marks(clock)
+        self._heads = Heads(clock, self._marks)
+        self._folds = Folds(clock)
 
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
         """Lease tasks to the workers of these requests, one after the other, in the order of their rows' locks."""
@@ -60,47 +58,43 @@ class Claims:
         worker = _look(tx, request.worker_id)
         if worker is None or worker.order != WorkerOrder.WORK or not request.leases:
             return []
-        bands = self._catalogue.bands(tx, worker.grants, worker.newest_lane)
-        self._marks.look_below(tx, [lane for band in bands for lane in band])
-        rows = self._lease(tx, worker, request.leases[: limits.CLAIM_MAX_TASKS], bands)
+        fitting = self._catalogue.fitting(tx, worker.grants, worker.newest_lane)
+        self._marks.look_below(tx, fitting.rank)
+        rows = self._lease(tx, worker, request.leases[: limits.CLAIM_MAX_TASKS], fitting)
         jobs = {row[23] for row in rows if row[23] is not None}
         if jobs:
             tx.run("job_start", batch=batch(sorted(jobs)))
         return [_lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
 
     def _lease(
-        self, tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], bands: Bands
+        self, tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], fitting: Fitting
     ) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
+        missed = 0
         for _ in range(ROUNDS_MAX):
-            takes, sure = self._takes(tx, bands, len(leases) - len(rows))
+            takes, sure = self._takes(tx, fitting, len(leases) - len(rows) + missed)
             if rows and not takes:
                 break
             got = _lease_from(tx, worker, leases[len(rows) :], takes)
             rows += got
             repeated = any(row[22] is None for row in got)
-            if sure or repeated or len(got) >= sum(take[3] for take in takes):
+            missed += sum(take[3] for take in takes) - len(got)
+            if sure or repeated or not missed or len(rows) == len(leases):
                 break
         picked = [(row[4], row[22]) for row in rows if row[22] is not None]
         tx.after_commit(lambda: self._marks.advance(picked))
         return rows
 
-    def _takes(self, tx: Transaction, bands: Bands, want: int) -> tuple[list[Take], bool]:
+    def _takes(self, tx: Transaction, fitting: Fitting, want: int) -> tuple[list[Take], bool]:
         """How many to take of which stretch, in order, and whether nothing else could be taken instead.
 
         Where no two lanes have the same priority, one after the other gives what it has. Where some have, their first
         places are compared before anything is locked.
         """
-        if all(len(band) == 1 for band in bands):
-            stretches = [stretch for (lane,) in bands for stretch in self._marks.stretches(lane)]
-            return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
-        order = {lane: place for place, band in enumerate(bands) for lane in band}
-        stretches = [stretch for lane in order for stretch in self._marks.stretches(lane)]
-        heads = first_of(tx, [(order[stretch[0]], stretch) for stretch in stretches], want)
-        counts = Counter(place for place, _ in heads)
-        return [
-            (*stretches[place], count, order[stretches[place][0]]) for place, count in sorted(counts.items())
-        ], False
+        if any(len(band) > 1 for band in fitting.bands):
+            return self._heads.takes(tx, fitting, want), False
+        stretches = [stretch for lane in fitting.rank for stretch in self._marks.stretches(lane)]
+        return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
 
 
 def _look(tx: Transaction, worker: str) -> _Worker | None:

@@ -19,8 +19,17 @@ LOAD_ALL_SHARE = 100
 KNOWN_MAX = 256
 """How many different sets of grants are remembered with their lanes."""
 
-Bands = list[list[int]]
-"""Lanes by priority, most urgent first."""
+
+class Fitting:
+    """Lanes that fit somebody, and which of them had tasks when all of them were last looked at."""
+
+    def __init__(self, bands: list[list[int]]) -> None:
+        self.bands = bands
+        """Lanes by priority, most urgent first."""
+        self.rank = {lane: place for place, band in enumerate(bands) for lane in band}
+        """Each lane's place among the priorities."""
+        self.busy: set[int] = set()
+        self.look_at_all_us = 0
 
 
 class Grants(NamedTuple):
@@ -34,29 +43,28 @@ class Grants(NamedTuple):
 
 
 class Catalogue:
-    """Every lane of the store, and which of them fit whom. Lanes are made and never changed. Used by one thread."""
+    """Every lane of the store, and which of them fit whom. What a number stands for never changes. For one thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._monotonic_us = clock.monotonic_us
         self._lanes: dict[int, Lane] = {}
         self._newest = 0
-        self._bands: dict[Grants, Bands] = {}
+        self._fitting: dict[Grants, Fitting] = {}
         self._load_all_us = 0
 
-    def bands(self, tx: Transaction, grants: Grants, newest: int | None) -> Bands:
-        """The lanes that fit, by priority. `newest` is the highest number of a lane there is."""
-        if newest is None:
-            return []
-        if self._monotonic_us() >= self._load_all_us:
+    def fitting(self, tx: Transaction, grants: Grants, newest: int | None) -> Fitting:
+        """The lanes that fit. `newest` is the highest number of a lane there is."""
+        if newest is not None and self._monotonic_us() >= self._load_all_us:
             self._load_all(tx)
-        elif newest > self._newest:
-            self._load(tx, self._newest)
-        bands = self._bands.get(grants)
-        if bands is None:
-            if len(self._bands) >= KNOWN_MAX:
-                self._bands.clear()
-            bands = self._bands[grants] = _bands(self._fitting(grants))
-        return bands
+        elif newest is not None and newest > self._newest:
+            self._lanes |= self._read(tx, above=self._newest)
+            self._fitting.clear()
+        fitting = self._fitting.get(grants)
+        if fitting is None:
+            if len(self._fitting) >= KNOWN_MAX:
+                self._fitting.clear()
+            fitting = self._fitting[grants] = Fitting(_bands(self._find(grants)))
+        return fitting
 
     def lane(self, tx: Transaction, number: int) -> Lane:
         """What a lane stands for."""
@@ -65,22 +73,28 @@ class Catalogue:
         return self._lanes[number]
 
     def _load_all(self, tx: Transaction) -> None:
-        """Lanes may be committed after one with a higher number, so all are looked at now and then."""
+        """Lanes may be committed after one with a higher number, and go when they have been empty for long, so all are
+        looked at now and then.
+        """
         begun_us = self._monotonic_us()
-        self._load(tx, 0)
+        before = self._lanes.keys()
+        self._lanes = self._read(tx, above=0)
+        if self._lanes.keys() != before:
+            self._fitting.clear()
         ended_us = self._monotonic_us()
         self._load_all_us = ended_us + max(LOAD_ALL_US, LOAD_ALL_SHARE * (ended_us - begun_us))
 
-    def _load(self, tx: Transaction, above: int) -> None:
-        known = len(self._lanes)
-        for number, organization, queue, kind, capabilities, priority in tx.run("claim_lanes", above=above):
-            lane = Lane(organization, queue, kind, tuple(_decode(capabilities)), priority)
-            self._lanes[number] = lane
-            self._newest = max(self._newest, number)
-        if len(self._lanes) > known:
-            self._bands.clear()
+    def _read(self, tx: Transaction, above: int) -> dict[int, Lane]:
+        """The lanes above a number."""
+        rows = tx.run("claim_lanes", above=above)
+        found = {
+            number: Lane(organization, queue, kind, tuple(_decode(capabilities)), priority)
+            for number, organization, queue, kind, capabilities, priority in rows
+        }
+        self._newest = max(self._newest, *found) if found else self._newest
+        return found
 
-    def _fitting(self, grants: Grants) -> Iterable[tuple[int, int]]:
+    def _find(self, grants: Grants) -> Iterable[tuple[int, int]]:
         """Priority and number of each lane that fits."""
         kinds, queues, organizations = (set(_decode(text)) for text in grants[:3])
         capabilities = set(_decode(grants.capabilities))
@@ -97,7 +111,7 @@ class Catalogue:
                 yield lane.priority, number
 
 
-def _bands(fitting: Iterable[tuple[int, int]]) -> Bands:
+def _bands(fitting: Iterable[tuple[int, int]]) -> list[list[int]]:
     def priority(each: tuple[int, int]) -> Any:
         return -each[0]
 

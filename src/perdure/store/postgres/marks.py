@@ -1,7 +1,7 @@
 """Where claims begin to look in each lane.
 
 What was claimed leaves dead entries at the head of its lane's part of the index. They cost nothing where a claim begins
-behind them, so this process remembers for each lane the first place that its last claim got. An entry may still show
+behind them, so this process remembers for each lane the last place that its last claim got. An entry may still show
 below that mark: it was committed late, or a claim that had locked it was rolled back. The stretch below the marks is
 looked over again and again for such entries, as often as it takes little of the time; the mark goes back to one that is
 found.
@@ -9,10 +9,10 @@ found.
 Marks are hints: a process that has none yet finds the same tasks.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from perdure.ambient import Clock, SystemClock
+from perdure.ambient import Clock
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.transaction import batch
 
@@ -22,6 +22,7 @@ LINE = 0
 """Places in line are above, places in front below."""
 LAST = 2**62
 
+LATE_EVERY_US = 50_000
 LATE_SHARE = 20
 """Looking below the marks takes at most one part in so many of the time."""
 
@@ -32,8 +33,8 @@ Stretch = tuple[int, int, int]
 class Marks:
     """The marks of the lanes that this process has claimed from. Used by one thread at a time."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
-        self._monotonic_us = (clock or SystemClock()).monotonic_us
+    def __init__(self, clock: Clock) -> None:
+        self._monotonic_us = clock.monotonic_us
         self._front: dict[int, int] = {}
         self._line: dict[int, int] = {}
         self._look_again_us = 0
@@ -43,15 +44,15 @@ class Marks:
         return (lane, self._front.get(lane, FRONT), LINE - 1), (lane, self._line.get(lane, LINE), LAST)
 
     def advance(self, picked: Iterable[tuple[int, int]]) -> None:
-        """Begin where these entries (lane, place) were found, at the first of each."""
-        first: dict[tuple[int, bool], int] = {}
+        """Begin behind these entries (lane, place)."""
+        last: dict[tuple[int, bool], int] = {}
         for lane, place in picked:
             key = lane, place < LINE
-            first[key] = min(place, first.get(key, place))
-        for (lane, front), place in first.items():
-            (self._front if front else self._line)[lane] = place
+            last[key] = max(place, last.get(key, place))
+        for (lane, front), place in last.items():
+            (self._front if front else self._line)[lane] = place + 1
 
-    def look_below(self, tx: Transaction, lanes: Sequence[int]) -> None:
+    def look_below(self, tx: Transaction, lanes: Collection[int]) -> None:
         """Take the marks of these lanes back to what is there below them, if it is time to look."""
         begun_us = self._monotonic_us()
         if begun_us < self._look_again_us:
@@ -64,4 +65,4 @@ class Marks:
         for lane, place in found:
             (self._front if place < LINE else self._line)[lane] = place
         ended_us = self._monotonic_us()
-        self._look_again_us = ended_us + LATE_SHARE * (ended_us - begun_us)
+        self._look_again_us = ended_us + max(LATE_EVERY_US, LATE_SHARE * (ended_us - begun_us))

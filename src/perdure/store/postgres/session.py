@@ -1,15 +1,17 @@
 """One connection with the server, and how transactions are begun and ended on it.
 
-Nothing is left in the session between transactions, so that a pooler may give each transaction another one: what a
-transaction needs is set within itself. Statements are prepared only where the server's own process answers: a prepared
-statement is a thing of the session too. That process names itself when it is connected to and again when it is asked; a
-pooler cannot make the two agree.
+Nothing is left in the session between transactions where a pooler may give each transaction another one: what a
+transaction needs is set within itself. Only where the server's own process answers, statements are prepared, and what
+all writing transactions need is set once, by the first of them. That process names itself when it is connected to and
+again when it is asked; a pooler cannot make the two agree.
 """
 
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg import errors
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
 
 from perdure.store.postgres.statements import STATEMENTS
 
@@ -45,24 +47,31 @@ class Session:
         connection.prepare_threshold = None if self.pooled else PREPARE_AFTER
         connection.prepared_max = PREPARED_MAX
         begin = "transaction_begin_serializable" if serializable else "transaction_begin"
-        self._begin_durable = self._compose([begin, "writing_by_index"], limits, durable=True)
-        self._begin_light = self._compose([begin, "writing_by_index"], limits, durable=False)
+        lasting = ["writing_by_index", "transaction_settings"]
+        named = [begin, *lasting, "transaction_durability"] if self.pooled else [begin, "transaction_durability"]
+        self._begin_durable = self._compose(named, limits, durable=True)
+        self._begin_light = self._compose(named, limits, durable=False)
+        self._first = None if self.pooled else self._compose(lasting, limits, local=False)
         reading = limits._replace(statement_timeout_ms=limits.question_timeout_ms)
-        self._begin_reading = self._compose(["transaction_begin_read", "reading_by_index"], reading, durable=False)
+        named = ["transaction_begin_read", "reading_by_index", "transaction_settings", "transaction_durability"]
+        self._begin_reading = self._compose(named, reading)
 
     def _facts(self) -> tuple[int, int]:
         row = self.connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchone()
         assert row is not None
         return row[0], row[1]
 
-    def _compose(self, names: list[str], limits: Limits, *, durable: bool) -> bytes:
-        """One text of these statements and of what holds for the transaction, for one round trip."""
-        bindings = {**limits._asdict(), "durable": durable}
-        settings = psycopg.ClientCursor(self.connection).mogrify(STATEMENTS["transaction_settings"].text, bindings)
-        return b";\n".join([*(STATEMENTS[name].text for name in names), settings.encode()])
+    def _compose(self, names: list[str], limits: Limits, *, durable: bool = False, local: bool = True) -> bytes:
+        """One text of these statements, for one round trip. `local`: what they set holds for the transaction alone."""
+        bindings = {**limits._asdict(), "durable": durable, "local": local}
+        cursor = psycopg.ClientCursor(self.connection)
+        return ";\n".join(cursor.mogrify(STATEMENTS[name].text, bindings) for name in names).encode()
 
     def begin(self, *, durable: bool) -> int:
         """Begin a transaction that writes, and return the server's time. One that is not durable awaits no disk."""
+        if self._first is not None:
+            self.connection.execute(self._first, prepare=False)
+            self._first = None
         return self._begin(self._begin_durable if durable else self._begin_light)
 
     def begin_reading(self) -> int:
@@ -70,26 +79,30 @@ class Session:
         return self._begin(self._begin_reading)
 
     def _begin(self, text: bytes) -> int:
-        cursor = self.connection.execute(text, prepare=False)
-        while cursor.nextset():
-            pass
-        row = cursor.fetchone()
-        assert row is not None
-        now_us: int = row[-1]
-        return now_us
+        answer = self._ask(text)
+        value = answer.get_value(0, answer.nfields - 1)
+        assert value is not None
+        return int(value)
 
     def commit(self) -> None:
         """Commit. When this raises, nobody knows whether the server has."""
-        self.connection.execute(_COMMIT, prepare=False)
+        self._ask(_COMMIT)
 
     def roll_back(self) -> None:
         """Undo what was begun, if anything was. Harmless on a connection that has broken."""
         if self.broken or self.connection.info.transaction_status is TransactionStatus.IDLE:
             return
         try:
-            self.connection.execute(_ROLLBACK, prepare=False)
+            self._ask(_ROLLBACK)
         except psycopg.Error:
             self.close()
+
+    def _ask(self, text: bytes) -> PGresult:
+        """Run statements without bindings and return the last one's answer. A cursor would cost more than they do."""
+        answer = self.connection.pgconn.exec_(text)
+        if answer.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+            raise _error_of(answer)
+        return answer
 
     @property
     def broken(self) -> bool:
@@ -99,3 +112,15 @@ class Session:
     def close(self) -> None:
         """Let go of the connection."""
         self.connection.close()
+
+
+def _error_of(answer: PGresult) -> psycopg.Error:
+    """The driver's error for an answer; without a state, the connection has broken."""
+    state = answer.error_field(DiagnosticField.SQLSTATE)
+    message = answer.get_error_message()
+    if state is None:
+        return psycopg.OperationalError(message)
+    try:
+        return errors.lookup(state.decode())(message)
+    except KeyError:
+        return psycopg.DatabaseError(message)

@@ -23,6 +23,10 @@ class Statement(NamedTuple):
 
     name: str
     text: bytes
+    """With `%(name)s` for what is bound."""
+    numbered: bytes
+    """With `$1`, `$2` and so on for the values of `names`, as the server takes it."""
+    names: tuple[str, ...]
     stages: str | None
     """Its rows are staged under this name."""
     clears: str | None
@@ -37,9 +41,13 @@ def parse(name: str, text: str) -> Statement:
     used = {*_PLACEHOLDER.findall(text)}
     for stage in headers.values():
         invariant(stage in STAGES, f"{name}.sql stages under a known name")
+    names = tuple(dict.fromkeys(_PLACEHOLDER.findall(text)))
+    numbered = _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", text).replace("%%", "%")
     return Statement(
         name,
         text.encode(),
+        numbered.encode(),
+        names,
         headers.get("stages"),
         headers.get("clears"),
         tuple(stage for stage in STAGES if stage in used),

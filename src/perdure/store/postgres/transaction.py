@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
+import psycopg
+from psycopg.pq import Format
 
 from perdure.store.postgres.statements import STATEMENTS, Statement
 from perdure.store.wakeups import Topic
@@ -21,6 +23,13 @@ class Connection(Protocol):
         """A cursor; `binary`: values travel as the server has them."""
 
 
+def _raw_cursor(connection: psycopg.Connection[Any]) -> psycopg.RawCursor[Any]:
+    """A cursor that hands statements on as they are, without looking for placeholders in them each time."""
+    cursor = psycopg.RawCursor(connection)
+    cursor.format = Format.BINARY
+    return cursor
+
+
 class Transaction:
     """A connection inside BEGIN ... COMMIT, its instant, and what is to be done once it has committed.
 
@@ -28,13 +37,16 @@ class Transaction:
     the server would be session state, and its every row would cost the server's catalogue and log.
     """
 
-    __slots__ = ("_after_commit", "_changes", "_cursor", "_staged", "connection", "now_us", "topics")
+    __slots__ = ("_after_commit", "_changes", "_cursor", "_raw", "_staged", "connection", "now_us", "topics")
 
     def __init__(self, connection: Connection, now_us: int) -> None:
         self.connection = connection
         self.now_us = now_us
         self.topics = Topic(0)
-        self._cursor = connection.cursor(binary=True)
+        self._raw = isinstance(connection, psycopg.Connection)
+        self._cursor = (
+            _raw_cursor(connection) if isinstance(connection, psycopg.Connection) else connection.cursor(binary=True)
+        )
         self._changes = 0
         self._staged: dict[str, list[str]] = {}
         self._after_commit: list[Callable[[], None]] = []
@@ -49,7 +61,10 @@ class Transaction:
         for stage in statement.reads:
             bindings[stage] = f"[{','.join(self._staged.get(stage, ()))}]"
         cursor = self._cursor
-        cursor.execute(statement.text, bindings)
+        if self._raw:
+            cursor.execute(statement.numbered, [bindings[name] for name in statement.names])
+        else:
+            cursor.execute(statement.text, bindings)
         rows = cursor.fetchall() if cursor.description is not None else []
         if statement.stages is not None:
             self._stage(statement, rows)

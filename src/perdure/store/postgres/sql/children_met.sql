@@ -2,11 +2,11 @@
 -- stages: joining
 WITH met AS (
     SELECT
-        row_number() OVER (ORDER BY live.n) + jsonb_array_length(%(joining)s::jsonb) AS position,
+        row_number() OVER (ORDER BY touched.child) + jsonb_array_length(%(joining)s::jsonb) AS position,
         live.n, live.lane, live.state AS from_state
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])
-    JOIN perdure_tasks AS tasks ON tasks.n = live.n
+    JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[live.n])
     WHERE coalesce(live.state, '') = 'pending'
     AND CASE CASE WHEN tasks.parents = 0 THEN 'all_done' ELSE tasks.rule END
         WHEN 'all_succeeded' THEN live.waits = 0 AND live.bad = live.excused

@@ -8,7 +8,12 @@ WITH counted AS MATERIALIZED (
         count(*) FILTER (WHERE NOT ended.good) AS bad,
         count(*) FILTER (WHERE NOT ended.good AND edges.policy = 'continue') AS excused
     FROM jsonb_to_recordset(%(ended)s::jsonb) AS ended (n bigint, good boolean)
-    JOIN perdure_edges AS edges ON edges.parent = ended.n
+    CROSS JOIN LATERAL (
+        SELECT edges.child, edges.policy FROM perdure_edges AS edges
+        WHERE edges.parent >= ended.n AND edges.parent <= ended.n
+        ORDER BY edges.parent, edges.child
+        OFFSET 0
+    ) AS edges
     GROUP BY edges.child
     ORDER BY edges.child
 ),

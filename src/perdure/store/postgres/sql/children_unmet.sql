@@ -7,7 +7,7 @@ WITH unmet AS (
         'system' AS actor
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])
-    JOIN perdure_tasks AS tasks ON tasks.n = live.n
+    JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[live.n])
     WHERE coalesce(live.state, '') = 'pending' AND tasks.parents > 0
     AND CASE tasks.rule
         WHEN 'all_succeeded' THEN live.bad > live.excused

@@ -1,7 +1,10 @@
 -- Add up some of what transactions appended into the counts: one at a time (the row in meta is its lock), others pass on.
 -- Answers the number of the first change taken, and how many there were.
 WITH turn AS MATERIALIZED (
-    SELECT key FROM perdure_meta AS meta WHERE key = 'counts_fold' FOR UPDATE SKIP LOCKED
+    SELECT key FROM perdure_meta AS meta
+    WHERE key = 'counts_fold'
+    AND EXISTS (SELECT 1 FROM perdure_count_changes AS changes WHERE changes.c >= %(first)s::bigint)
+    FOR UPDATE OF meta SKIP LOCKED
 ),
 taken AS (
     DELETE FROM perdure_count_changes AS changes
@@ -16,7 +19,7 @@ taken AS (
             LIMIT %(count)s::bigint
         ) AS changes
     ) AS oldest
-    WHERE changes.c = oldest.c
+    WHERE changes.c = ANY (ARRAY[oldest.c])
     RETURNING changes.c, changes.lane, changes.state, changes.change
 ),
 folded AS (

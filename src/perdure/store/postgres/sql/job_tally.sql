@@ -11,8 +11,11 @@ WITH tally AS MATERIALIZED (
         count(*) FILTER (WHERE ends.state = 'cancelled') AS cancelled,
         bool_or(ends.state IN ('failed', 'dead_lettered', 'expired') AND tasks.if_failed = 'cancel_job') AS stops
     FROM jsonb_to_recordset(%(ended)s::jsonb) AS ended (n bigint, job bigint)
-    JOIN perdure_ends AS ends ON ends.n = ended.n
-    JOIN perdure_tasks AS tasks ON tasks.n = ended.n
+    CROSS JOIN LATERAL (
+        SELECT ends.state FROM perdure_ends AS ends
+        WHERE ends.n >= ended.n AND ends.n <= ended.n ORDER BY ends.n LIMIT 1
+    ) AS ends
+    JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[ended.n])
     WHERE ended.job IS NOT NULL
     GROUP BY ended.job
     ORDER BY ended.job

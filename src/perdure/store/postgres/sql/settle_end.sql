@@ -36,7 +36,7 @@ item AS MATERIALIZED (
     ) AS tasks
     ORDER BY tasks.n
 ),
-removed AS (
+ending AS (
     DELETE FROM perdure_live AS live
     USING item
     LEFT JOIN perdure_receipts AS receipts ON receipts.n = item.n AND receipts.attempt_id = item.attempt_id
@@ -65,28 +65,43 @@ removed AS (
         AND (item.event <> 'expire' OR live.state = 'leased')
     ))
     RETURNING
-        live.*, item.place, item.guard, item.digest, item.ran_us, item.told_us, item.charge, item.encoding, item.result,
-        item.error AS said, item.summary, receipts.n IS NOT NULL AS proven, receipts.partly, receipts.result AS proof,
-        receipts.encoding AS proof_encoding, receipts.summary AS proof_summary, item.state AS asked_state,
-        item.attempt_state, item.reason, item.event
-),
-ending AS MATERIALIZED (
-    SELECT
-        removed.*,
+        live.n, live.organization, live.lane, live.job, live.state, live.generation, live.failures, live.losses, live.fence,
+        live.attempt_id, live.due_us, live.expires_us, live.deadline_us, live.last_error, live.worker, live.queued_us,
+        live.leased_us, live.cancel_us, live.cancel_actor, live.cancel_reason, live.cancel_text, live.cancel_note,
+        item.place, item.digest,
+        receipts.n IS NOT NULL AS proven,
+        coalesce(live.started_us, CASE WHEN item.ran_us IS NOT NULL THEN
+            least(%(now)s::bigint, greatest(live.leased_us, %(now)s::bigint - item.ran_us))
+        END) AS started_us,
+        coalesce(live.cancel_delivered_us, CASE WHEN live.state = 'cancelling' AND item.told_us IS NOT NULL THEN
+            least(%(now)s::bigint, greatest(live.cancel_us, %(now)s::bigint - item.told_us))
+        END) AS cancel_delivered_us,
         CASE
-            WHEN proven THEN CASE WHEN partly THEN 'partially_succeeded' ELSE 'succeeded' END
-            WHEN state = 'cancelling' THEN 'cancelled'
-            ELSE asked_state
+            WHEN receipts.partly THEN 'partially_succeeded'
+            WHEN receipts.n IS NOT NULL THEN 'succeeded'
+            WHEN live.state = 'cancelling' THEN 'cancelled'
+            ELSE item.state
         END AS end_state,
         CASE
-            WHEN proven THEN CASE WHEN partly THEN 'items_failed' ELSE 'ok' END
-            WHEN state = 'cancelling' THEN cancel_reason
-            ELSE reason
-        END AS end_reason,
-        CASE WHEN guard = 'holder' THEN worker ELSE 'system' END AS actor,
-        CASE WHEN NOT proven AND (state <> 'cancelling' OR event = 'acknowledge') THEN said END AS end_error,
-        CASE WHEN proven OR state = 'cancelling' THEN 'nothing' ELSE charge END AS charged
-    FROM removed
+            WHEN receipts.partly THEN 'items_failed'
+            WHEN receipts.n IS NOT NULL THEN 'ok'
+            WHEN live.state = 'cancelling' THEN live.cancel_reason
+            ELSE item.reason
+        END AS reason,
+        CASE
+            WHEN receipts.n IS NOT NULL THEN 'succeeded'
+            WHEN live.state = 'cancelling' THEN 'cancelled'
+            ELSE item.attempt_state
+        END AS attempt_state,
+        CASE WHEN item.guard = 'holder' THEN live.worker ELSE 'system' END AS actor,
+        CASE WHEN receipts.n IS NULL AND (live.state <> 'cancelling' OR item.event = 'acknowledge') THEN item.error END
+            AS error,
+        CASE WHEN receipts.n IS NULL AND live.state <> 'cancelling' THEN item.charge END AS charge,
+        CASE WHEN receipts.n IS NOT NULL THEN receipts.result WHEN live.state <> 'cancelling' THEN item.result END AS result,
+        CASE WHEN receipts.n IS NOT NULL THEN receipts.encoding WHEN live.state <> 'cancelling' THEN item.encoding END
+            AS encoding,
+        CASE WHEN receipts.n IS NOT NULL THEN receipts.summary WHEN live.state <> 'cancelling' THEN item.summary END
+            AS summary
 ),
 attempts AS (
     INSERT INTO perdure_attempts (
@@ -96,13 +111,7 @@ attempts AS (
     SELECT
         n, fence, attempt_id, generation, failures + 1, worker,
         (SELECT workers.build FROM perdure_workers AS workers WHERE workers.id = ending.worker),
-        CASE WHEN proven THEN 'succeeded' WHEN state = 'cancelling' THEN 'cancelled' ELSE attempt_state END,
-        end_reason, end_state, actor, queued_us, leased_us,
-        coalesce(started_us, CASE WHEN ran_us IS NOT NULL THEN
-            least(%(now)s::bigint, greatest(leased_us, %(now)s::bigint - ran_us))
-        END),
-        %(now)s::bigint,
-        end_error, digest
+        attempt_state, reason, end_state, actor, queued_us, leased_us, started_us, %(now)s::bigint, error, digest
     FROM ending
 ),
 ends AS (
@@ -112,26 +121,20 @@ ends AS (
         cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note, cancel_delivered_us
     )
     SELECT
-        n, organization, lane, job, end_state, end_reason, actor, %(now)s::bigint, generation,
-        failures + (charged IN ('attempt', 'loss_and_attempt'))::integer,
-        losses + (charged IN ('loss', 'loss_and_attempt'))::integer,
-        fence, attempt_id, due_us, expires_us, deadline_us,
-        CASE WHEN proven THEN proof WHEN state <> 'cancelling' THEN result END,
-        CASE WHEN proven THEN proof_encoding WHEN state <> 'cancelling' THEN encoding END,
-        CASE WHEN end_state NOT IN ('succeeded', 'partially_succeeded') THEN coalesce(end_error, last_error) END,
-        CASE WHEN proven THEN proof_summary WHEN state <> 'cancelling' THEN summary END,
-        cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note,
-        coalesce(cancel_delivered_us, CASE WHEN state = 'cancelling' AND told_us IS NOT NULL THEN
-            least(%(now)s::bigint, greatest(cancel_us, %(now)s::bigint - told_us))
-        END)
+        n, organization, lane, job, end_state, reason, actor, %(now)s::bigint, generation,
+        failures + CASE WHEN charge IN ('attempt', 'loss_and_attempt') THEN 1 ELSE 0 END,
+        losses + CASE WHEN charge IN ('loss', 'loss_and_attempt') THEN 1 ELSE 0 END,
+        fence, attempt_id, due_us, expires_us, deadline_us, result, encoding,
+        CASE WHEN end_state NOT IN ('succeeded', 'partially_succeeded') THEN coalesce(error, last_error) END,
+        summary, cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note, cancel_delivered_us
     FROM ending
 ),
 counted AS (
     INSERT INTO perdure_count_changes (lane, state, change)
-    SELECT lane, state, -count(*) FROM ending GROUP BY lane, state
-    UNION ALL
-    SELECT lane, end_state, count(*) FROM ending GROUP BY lane, end_state
-    UNION ALL
-    SELECT lane, 'attempts', count(*) FROM ending GROUP BY lane
+    SELECT moves.lane, change.state, change.count
+    FROM (SELECT lane, state, end_state, count(*) AS moved FROM ending GROUP BY lane, state, end_state) AS moves
+    CROSS JOIN LATERAL (
+        VALUES (moves.state, -moves.moved), (moves.end_state, moves.moved), ('attempts', moves.moved)
+    ) AS change (state, count)
 )
 SELECT place, end_state, n, job, proven FROM ending

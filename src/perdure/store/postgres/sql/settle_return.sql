@@ -59,7 +59,7 @@ locked AS MATERIALIZED (
         WHEN 'worker_revoked' THEN
             (SELECT workers.ordered FROM perdure_workers AS workers WHERE workers.id = live.worker) = 'revoke'
     END
-    ORDER BY live.n
+    ORDER BY item.n
     FOR UPDATE OF live
 ),
 placed AS MATERIALIZED (
