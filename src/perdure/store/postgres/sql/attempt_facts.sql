@@ -11,9 +11,9 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
     receipts.encoding, receipts.summary, tasks.retry
 )), '[]')::text
 FROM jsonb_array_elements(%(batch)s::jsonb) WITH ORDINALITY AS asked (value, place)
-JOIN perdure_tasks AS tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
-JOIN perdure_live AS live ON live.n = tasks.n AND live.attempt_id = asked.value ->> 2
+JOIN perdure_tasks AS tasks ON tasks.organization = ANY (ARRAY[asked.value ->> 0]) AND tasks.id = ANY (ARRAY[asked.value ->> 1])
+JOIN perdure_live AS live ON live.n = ANY (ARRAY[tasks.n]) AND live.attempt_id = asked.value ->> 2
 JOIN perdure_lanes AS lanes ON lanes.lane = live.lane
 LEFT JOIN perdure_definitions AS queue
     ON queue.organization = lanes.organization AND queue.type = 'queue' AND queue.name = lanes.queue
-LEFT JOIN perdure_receipts AS receipts ON receipts.n = live.n AND receipts.attempt_id = live.attempt_id
+LEFT JOIN perdure_receipts AS receipts ON receipts.n = ANY (ARRAY[live.n]) AND receipts.attempt_id = live.attempt_id

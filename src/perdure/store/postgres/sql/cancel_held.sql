@@ -8,4 +8,4 @@ SET state = 'cancelling',
     cancel_text = asked.value ->> 3,
     cancel_note = asked.value ->> 4
 FROM jsonb_array_elements(%(batch)s::jsonb) AS asked (value)
-WHERE live.n = (asked.value ->> 0)::bigint AND live.state IN ('leased', 'running')
+WHERE live.n = ANY (ARRAY[(asked.value ->> 0)::bigint]) AND live.state IN ('leased', 'running')

@@ -6,5 +6,5 @@ SELECT coalesce(jsonb_agg(jsonb_build_object(
     'cancel_note', asked.value ->> 4
 )), '[]')::text
 FROM jsonb_array_elements(%(batch)s::jsonb) AS asked (value)
-JOIN perdure_live AS live ON live.n = (asked.value ->> 0)::bigint
-WHERE live.state IN ('pending', 'queued', 'retrying')
+JOIN perdure_live AS live ON live.n = ANY (ARRAY[(asked.value ->> 0)::bigint])
+WHERE coalesce(live.state, '') IN ('pending', 'queued', 'retrying')

@@ -3,21 +3,22 @@
 WITH asked AS MATERIALIZED (
     SELECT item.place, tasks.n, tasks.initiator
     FROM jsonb_array_elements_text(%(batch)s::jsonb) WITH ORDINALITY AS item (value, place)
-    LEFT JOIN perdure_tasks AS tasks ON tasks.organization = %(organization)s::text AND tasks.id = item.value
+    LEFT JOIN perdure_tasks AS tasks ON tasks.organization = %(organization)s::text AND tasks.id = ANY (ARRAY[item.value])
 ),
 letters AS MATERIALIZED (
     SELECT ends.n, ends.job, ends.discarded_us, ends.generation
-    FROM perdure_ends AS ends
-    WHERE ends.n IN (SELECT asked.n FROM asked) AND ends.state = 'dead_lettered'
+    FROM (SELECT DISTINCT asked.n FROM asked) AS each
+    JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[each.n])
+    WHERE ends.state = 'dead_lettered'
     ORDER BY ends.n
-    FOR UPDATE
+    FOR UPDATE OF ends
 ),
 locked_jobs AS MATERIALIZED (
     SELECT jobs.j, jobs.open
-    FROM perdure_jobs AS jobs
-    WHERE jobs.j IN (SELECT letters.job FROM letters)
+    FROM (SELECT DISTINCT letters.job FROM letters) AS each
+    JOIN perdure_jobs AS jobs ON jobs.j = ANY (ARRAY[each.job])
     ORDER BY jobs.j
-    FOR UPDATE
+    FOR UPDATE OF jobs
 )
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     letters.n, letters.discarded_us IS NOT NULL, coalesce(locked_jobs.open > 0, false), letters.generation,

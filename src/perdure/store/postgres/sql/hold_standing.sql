@@ -5,8 +5,8 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
     live.cancel_ends_us - %(now)s::bigint, live.generation
 )), '[]')::text
 FROM jsonb_array_elements(%(batch)s::jsonb) WITH ORDINALITY AS asked (value, place)
-JOIN perdure_tasks AS tasks ON tasks.organization = asked.value ->> 0 AND tasks.id = asked.value ->> 1
-JOIN perdure_live AS live ON live.n = tasks.n
+JOIN perdure_tasks AS tasks ON tasks.organization = ANY (ARRAY[asked.value ->> 0]) AND tasks.id = ANY (ARRAY[asked.value ->> 1])
+JOIN perdure_live AS live ON live.n = ANY (ARRAY[tasks.n])
 WHERE live.attempt_id = asked.value ->> 2 AND live.token = asked.value ->> 3
 AND live.lease_ends_us > %(now)s::bigint AND live.deadline_us > %(now)s::bigint
 AND coalesce(live.cancel_ends_us, %(now)s::bigint + 1) > %(now)s::bigint

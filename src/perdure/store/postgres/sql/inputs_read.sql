@@ -8,7 +8,7 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
     ends.result_encoding
 )), '[]')::text
 FROM perdure_edges AS edges
-JOIN perdure_tasks AS tasks ON tasks.n = edges.parent
-LEFT JOIN perdure_live AS live ON live.n = edges.parent
-LEFT JOIN perdure_ends AS ends ON ends.n = edges.parent
+JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[edges.parent])
+LEFT JOIN perdure_live AS live ON live.n = ANY (ARRAY[edges.parent])
+LEFT JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[edges.parent])
 WHERE edges.child = %(child)s::bigint

@@ -3,7 +3,7 @@
 WITH held AS MATERIALIZED (
     SELECT live.n, live.attempt_id
     FROM perdure_tasks AS tasks
-    JOIN perdure_live AS live ON live.n = tasks.n
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[tasks.n])
     WHERE tasks.organization = %(organization)s::text AND tasks.id = %(task)s::text
     AND live.attempt_id = %(attempt)s::text AND live.token = %(token)s::text
     AND live.state IN ('leased', 'running')

@@ -7,31 +7,31 @@ WITH redriven AS MATERIALIZED (
 parents AS MATERIALIZED (
     SELECT DISTINCT edges.parent AS n
     FROM redriven
-    JOIN perdure_edges AS edges ON edges.child = redriven.n
+    JOIN perdure_edges AS edges ON edges.child = ANY (ARRAY[redriven.n])
 ),
 followed AS MATERIALIZED (
     SELECT frontier.n
-    FROM perdure_frontier AS frontier
-    WHERE frontier.n IN (SELECT parents.n FROM parents)
+    FROM parents
+    JOIN perdure_frontier AS frontier ON frontier.n = ANY (ARRAY[parents.n])
     ORDER BY frontier.n
-    FOR UPDATE
+    FOR UPDATE OF frontier
 ),
 family AS MATERIALIZED (
     SELECT live.n, live.state, live.waits
-    FROM perdure_live AS live
-    WHERE (SELECT count(*) FROM followed) >= 0
-    AND live.n IN (
+    FROM (
         SELECT parents.n FROM parents
         UNION
         SELECT edges.child
         FROM redriven
-        JOIN perdure_edges AS edges ON edges.parent = redriven.n
-    )
+        JOIN perdure_edges AS edges ON edges.parent = ANY (ARRAY[redriven.n])
+    ) AS each
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[each.n])
+    WHERE (SELECT count(*) FROM followed) >= 0
     ORDER BY live.n
-    FOR UPDATE
+    FOR UPDATE OF live
 )
 SELECT coalesce(jsonb_agg(DISTINCT family.n), '[]')::text
-FROM family
-JOIN perdure_edges AS edges ON edges.child = family.n
-JOIN redriven ON redriven.n = edges.parent
+FROM redriven
+JOIN perdure_edges AS edges ON edges.parent = ANY (ARRAY[redriven.n])
+JOIN family ON family.n = edges.child
 WHERE family.state = 'pending' AND family.waits > 0

@@ -13,8 +13,8 @@ fallen (n, actor) AS (
     UNION
     SELECT ends.n, fallen.actor
     FROM fallen
-    JOIN perdure_edges AS edges ON edges.parent = fallen.n
-    JOIN perdure_ends AS ends ON ends.n = edges.child
+    JOIN perdure_edges AS edges ON edges.parent = ANY (ARRAY[fallen.n])
+    JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[edges.child])
     WHERE ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet')
     AND (SELECT count(*) FROM perdure_edges AS above WHERE above.child = ends.n)
         = (SELECT tasks.parents FROM perdure_tasks AS tasks WHERE tasks.n = ends.n)
@@ -27,22 +27,23 @@ revived AS MATERIALIZED (
 ),
 followed AS MATERIALIZED (
     SELECT frontier.n
-    FROM perdure_frontier AS frontier
-    WHERE frontier.n IN (SELECT revived.n FROM revived)
+    FROM revived
+    JOIN perdure_frontier AS frontier ON frontier.n = ANY (ARRAY[revived.n])
     ORDER BY frontier.n
-    FOR UPDATE
+    FOR UPDATE OF frontier
 ),
 locked AS MATERIALIZED (
     SELECT ends.n, ends.lane, ends.state, ends.organization, ends.generation
-    FROM perdure_ends AS ends
-    WHERE (SELECT count(*) FROM followed) >= 0 AND ends.n IN (SELECT revived.n FROM revived)
+    FROM revived
+    JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[revived.n])
+    WHERE (SELECT count(*) FROM followed) >= 0
     AND ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet')
     ORDER BY ends.n
-    FOR UPDATE
+    FOR UPDATE OF ends
 )
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     revived.n, locked.lane, locked.state, locked.organization, locked.generation, tasks.initiator, revived.actor
 )), '[]')::text
 FROM revived
-JOIN perdure_tasks AS tasks ON tasks.n = revived.n
+JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[revived.n])
 LEFT JOIN locked ON locked.n = revived.n

@@ -4,7 +4,7 @@ SELECT
     ends.n, ends.organization, ends.lane, ends.job, 'pending', %(now)s::bigint, %(now)s::bigint + tasks.ttl_us,
     ends.generation + 1, ends.fence, ends.error
 FROM jsonb_array_elements_text(%(batch)s::jsonb) AS redriven (value)
-JOIN perdure_ends AS ends ON ends.n = redriven.value::bigint
-JOIN perdure_tasks AS tasks ON tasks.n = ends.n
+JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[redriven.value::bigint])
+JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[ends.n])
 WHERE ends.state IN ('failed', 'dead_lettered')
 OR (ends.state = 'cancelled' AND ends.reason IN ('upstream_failed', 'trigger_unmet'))

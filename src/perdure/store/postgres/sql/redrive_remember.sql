@@ -6,6 +6,6 @@ SELECT
         'reason', ends.reason, 'summary', ends.summary, 'error', ends.error::json, 'queued_us', ends.queued_us
     )::text
 FROM jsonb_array_elements_text(%(batch)s::jsonb) WITH ORDINALITY AS redriven (value, place)
-JOIN perdure_ends AS ends ON ends.n = redriven.value::bigint
-JOIN perdure_tasks AS tasks ON tasks.n = ends.n
+JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[redriven.value::bigint])
+JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[ends.n])
 ORDER BY redriven.place

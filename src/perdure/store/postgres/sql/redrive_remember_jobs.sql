@@ -2,15 +2,15 @@
 -- Locks the jobs in ascending order.
 WITH locked AS MATERIALIZED (
     SELECT jobs.j, jobs.organization, jobs.initiator, jobs.state, jobs.failing_since_us, jobs.finished_us
-    FROM perdure_jobs AS jobs
-    WHERE jobs.j IN (
-        SELECT ends.job
+    FROM (
+        SELECT DISTINCT ends.job
         FROM jsonb_array_elements_text(%(batch)s::jsonb) AS redriven (value)
-        JOIN perdure_ends AS ends ON ends.n = redriven.value::bigint
+        JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[redriven.value::bigint])
         WHERE ends.job IS NOT NULL
-    )
+    ) AS each
+    JOIN perdure_jobs AS jobs ON jobs.j = ANY (ARRAY[each.job])
     ORDER BY jobs.j
-    FOR UPDATE
+    FOR UPDATE OF jobs
 )
 INSERT INTO perdure_events (organization, job, at_us, type, actor, initiator, data)
 SELECT locked.organization, locked.j, locked.failing_since_us, 'failing', 'system', locked.initiator, NULL

@@ -19,9 +19,9 @@ FROM (
         count(*) FILTER (WHERE ends.state <> 'cancelled' AND tasks.if_failed = 'continue') AS excused,
         count(*) FILTER (WHERE ends.state = 'cancelled') AS cancelled
     FROM jsonb_array_elements_text(%(batch)s::jsonb) AS redriven (value)
-    JOIN perdure_ends AS ends ON ends.n = redriven.value::bigint
-    JOIN perdure_tasks AS tasks ON tasks.n = ends.n
+    JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[redriven.value::bigint])
+    JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[ends.n])
     WHERE ends.job IS NOT NULL
     GROUP BY ends.job
 ) AS again
-WHERE jobs.j = again.job
+WHERE jobs.j = ANY (ARRAY[again.job])

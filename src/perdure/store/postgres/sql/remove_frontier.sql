@@ -1,3 +1,4 @@
 -- Remove the frontier of tasks that go.
 DELETE FROM perdure_frontier AS frontier
-WHERE n IN (SELECT gone.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value))
+USING jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value)
+WHERE frontier.n = ANY (ARRAY[gone.value::bigint])

@@ -1,3 +1,4 @@
 -- Remove the parts of tasks that go.
 DELETE FROM perdure_parts AS parts
-WHERE n IN (SELECT gone.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value))
+USING jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value)
+WHERE parts.n = ANY (ARRAY[gone.value::bigint])

@@ -1,3 +1,4 @@
 -- Remove the progress of tasks that go.
 DELETE FROM perdure_progress AS progress
-WHERE n IN (SELECT gone.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value))
+USING jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value)
+WHERE progress.n = ANY (ARRAY[gone.value::bigint])

@@ -1,4 +1,5 @@
 -- Remove the results of tasks that stay.
 UPDATE perdure_ends AS ends
 SET result = NULL, result_encoding = NULL
-WHERE n IN (SELECT gone.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value))
+FROM jsonb_array_elements_text(%(batch)s::jsonb) AS gone (value)
+WHERE ends.n = ANY (ARRAY[gone.value::bigint])

@@ -19,8 +19,8 @@ locked AS MATERIALIZED (
         live.state = 'leased' AND asked.started AS starts,
         live.state = 'cancelling' AND asked.delivered AS told
     FROM asked
-    JOIN perdure_tasks AS tasks ON tasks.organization = asked.organization AND tasks.id = asked.task
-    JOIN perdure_live AS live ON live.n = tasks.n
+    JOIN perdure_tasks AS tasks ON tasks.organization = ANY (ARRAY[asked.organization]) AND tasks.id = ANY (ARRAY[asked.task])
+    JOIN perdure_live AS live ON live.n = ANY (ARRAY[tasks.n])
     WHERE live.attempt_id = asked.attempt AND live.token = asked.token
     AND live.state IN ('leased', 'running', 'cancelling')
     AND live.lease_ends_us > %(now)s::bigint AND live.deadline_us > %(now)s::bigint
@@ -50,7 +50,7 @@ renewed AS (
             ELSE live.cancel_delivered_us
         END
     FROM locked
-    WHERE live.n = locked.n
+    WHERE live.n = ANY (ARRAY[locked.n])
     RETURNING
         locked.place, live.lane, locked.starts,
         live.lease_ends_us - %(now)s::bigint AS lease_us, live.cancel_ends_us - %(now)s::bigint AS cancel_us

@@ -2,7 +2,7 @@
 WITH gone AS MATERIALIZED (
     SELECT ends.n, ends.lane, ends.state
     FROM jsonb_array_elements_text(%(batch)s::jsonb) AS item (value)
-    JOIN perdure_ends AS ends ON ends.n = item.value::bigint
+    JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[item.value::bigint])
 )
 SELECT jsonb_build_array(
     (
@@ -14,7 +14,7 @@ SELECT jsonb_build_array(
         FROM (
             SELECT gone.lane, count(*) AS count
             FROM gone
-            JOIN perdure_attempts AS attempts ON attempts.n = gone.n
+            JOIN perdure_attempts AS attempts ON attempts.n = ANY (ARRAY[gone.n])
             GROUP BY gone.lane
         ) AS tally
     )

@@ -13,9 +13,9 @@ FROM (
             AND edges.policy = 'continue'
         ) AS excused
     FROM jsonb_array_elements_text(%(batch)s::jsonb) AS asked (value)
-    JOIN perdure_edges AS edges ON edges.child = asked.value::bigint
-    LEFT JOIN perdure_ends AS ends ON ends.n = edges.parent
-    LEFT JOIN perdure_frontier AS frontier ON frontier.n = edges.parent
+    JOIN perdure_edges AS edges ON edges.child = ANY (ARRAY[asked.value::bigint])
+    LEFT JOIN perdure_ends AS ends ON ends.n = ANY (ARRAY[edges.parent])
+    LEFT JOIN perdure_frontier AS frontier ON frontier.n = ANY (ARRAY[edges.parent])
     GROUP BY edges.child
 ) AS recount
-WHERE live.n = recount.n AND live.state = 'pending'
+WHERE live.n = ANY (ARRAY[recount.n]) AND coalesce(live.state, '') = 'pending'
