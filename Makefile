@@ -49,7 +49,7 @@ bench-peers: install-bench install-peers ## Measure perdure on PostgreSQL beside
 
 .PHONY: chaos
 chaos: install ## Real processes, real faults: the long tier, with its table
-	@PYTHONPATH=tests .venv/bin/python -m chaos $(ARGS)
+	@PYTHONPATH=tests .venv/bin/python -m chaos --store $(STORE) $(ARGS)
 
 .PHONY: simulate
 simulate: install ## The deterministic simulation with SEEDS seeds (default 2000)
