@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from perdure.domain import limits
 from perdure.domain.states import TaskState
 from perdure.domain.task import Task
 from perdure.errors import IdempotencyConflict, Invalid, Overloaded, PerdureError
@@ -112,10 +111,3 @@ def admission(tx: Transaction, organizations: set[str]) -> Callable[[str, dict[s
         return None
 
     return admit
-
-
-def bind_keys(tx: Transaction, what: str, keyed: Sequence[tuple[str, str, str | None, str, str | None]]) -> None:
-    """Bind idempotency keys to what they made: rows of organization, principal, key, id, request hash."""
-    rows = [row for row in keyed if row[2] is not None]
-    if rows:
-        tx.run("idempotency_insert", what=what, batch=batch(rows), life=limits.IDEMPOTENCY_KEY_LIFE_US)

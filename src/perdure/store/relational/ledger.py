@@ -59,7 +59,7 @@ class Shapes(NamedTuple):
     submit_jobs: Callable[[Any, list[Any], Lanes], list[Any]]
     claim: Callable[[Any, list[Any], Lanes], list[Any]]
     settle: Callable[[Any, list[Any]], list[Any]]
-    renew: Callable[[Any, list[Any]], list[Any]] = renewing.renew
+    renew: Callable[[Any, list[Any]], list[Any]]
 
 
 class RelationalLedger:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from perdure.domain.task import Job
 from perdure.errors import PerdureError
 from perdure.store.ledger import JobSubmitted
-from perdure.store.relational.admission import admission, bind_keys, key_conflict
+from perdure.store.relational.admission import admission, key_conflict
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.transaction import batch
+from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.submission import write_tasks
 from perdure.store.sqlite.transaction import Transaction
 

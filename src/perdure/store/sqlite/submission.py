@@ -14,7 +14,6 @@ from perdure.store.relational.admission import (
     Answer,
     answer_known_keys,
     answer_twins,
-    bind_keys,
     refuse_overdue,
     refuse_overload,
 )
@@ -23,6 +22,7 @@ from perdure.store.relational.counting import QUEUED, count_moves
 from perdure.store.relational.lanes import Lanes, lane_of
 from perdure.store.relational.line import places
 from perdure.store.relational.transaction import batch
+from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.wakeups import Topic
 
