@@ -17,6 +17,8 @@ BEYOND_THE_SIMULATION = frozenset(
     {"no token: who knows the attempt may settle it", "nothing is written through to the disk"}
 )
 """In a simulated life nobody forges, and no power is lost."""
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "mutants.plugin", "-k", "not postgres")
+"""The faults are put into the store on SQLite."""
 TESTS = (
     "tests/conformance/test_leases.py",
     "tests/backends/sqlite/test_writing.py",
@@ -41,7 +43,7 @@ def test_a_simulated_life_notices(mutant: HandMade) -> None:
 def test_a_test_of_one_rule_notices(mutant: HandMade) -> None:
     environment = os.environ | {"PERDURE_MUTANT": mutant.name, "PYTHONPATH": str(ROOT / "tests")}
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "mutants.plugin", *TESTS],
+        [sys.executable, "-m", "pytest", *OPTIONS, *TESTS],
         cwd=ROOT,
         env=environment,
         capture_output=True,
