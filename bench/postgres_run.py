@@ -2,9 +2,9 @@
 
 import argparse
 import contextlib
-import math
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ PAYLOADS = (50, 1_000)
 SAMPLES, QUICK_SAMPLES = 150, 40
 QUICK_SCALE = 0.1
 IDLE_SECONDS = 60.0
+MINUTES = 24.0
 FOLDER = Path(__file__).parent
 KILLED = "A worker killed in the middle of a drain"
 
@@ -29,7 +30,12 @@ KILLED = "A worker killed in the middle of a drain"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What may be said about a run."""
     parser.add_argument("--scale", type=float, default=1.0, help="so much of every size (default 1)")
-    parser.add_argument("--minutes", type=float, help="begin nothing more after so long; what is left out is said")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        help=f"begin nothing more after so long (default {MINUTES:g}); what is left out is said",
+    )
     parser.add_argument("--write", action="store_true", help="write RESULTS.md even though not everything is measured")
 
 
@@ -39,12 +45,13 @@ class Run:
     def __init__(self, options: argparse.Namespace, peers: Sequence[Contestant]) -> None:
         self.options = options
         quick = options.quick
-        self._enough = time.monotonic() + 60 * (options.minutes or math.inf)
+        self._enough = time.monotonic() + 60 * options.minutes
         self.rounds = 1 if quick else options.rounds
         scale = QUICK_SCALE if quick else options.scale
         self.sizes = Sizes(scale, QUICK_SAMPLES if quick else SAMPLES, max(10.0, min(1.0, scale) * IDLE_SECONDS))
         self.figures = Figures()
         self.told: dict[str, list[str]] = {}
+        self._left_out: Counter[str] = Counter()
         self._peers = peers
         self._servers: dict[str, Any] = {}
 
@@ -57,6 +64,9 @@ class Run:
             systems = [f"{each.version()}: {each.setup}" for each in contestants]
             lines = report.heading(how, systems, facts, servers.sync_microseconds())
             self._measure_all(contestants)
+        if self._left_out:
+            times = ", ".join(f"{what} ({count} x)" for what, count in self._left_out.items())
+            self.figures.failures.append(f"no time was left for: {times}")
         lines += ["", *report.targets(self.figures), *report.tables(self.figures), *report.stories(self.told)]
         if self.figures.failures:
             lines += ["", "## What could not be measured", "", *(f"- {each}" for each in self.figures.failures)]
@@ -82,7 +92,7 @@ class Run:
         """A measurement, or a line that says why there is none: others go on."""
         begin = time.monotonic()
         if begin > self._enough:
-            self.figures.failures.append(f"{what}: no time was left")
+            self._left_out[what.split(",")[0]] += 1
             return None
         print(f"  {what}", end="", flush=True)
         try:

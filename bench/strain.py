@@ -23,6 +23,7 @@ SINGLE, FAN_OUT, FAN_IN = "microseconds per single task", "per task of a fan-out
 UNFAIR = "8 worker processes, farthest from an even share, %"
 RUNS = 5
 WIDTH = 10_000
+KILLS = 3
 CROWD, CROWD_TASKS = 8, 40_000
 FORBIDDEN_TASKS = 200_000
 OWN_TASKS = 20_000
@@ -169,7 +170,7 @@ def crowd(server: Postgres, figures: Figures, sizes: Sizes) -> list[str]:
         workers = [each.worker() for _ in range(CROWD)]
         for worker in workers:
             worker.go()
-        each.until(lambda: each.probes.count("marks") >= tasks, lambda: each.probes.count("marks"))
+        _until_marks(each, tasks)
         each.until_settled()
         shares = Counter(each.probes.marks())
         [(deadlocks,)] = server.admin.execute(
@@ -186,26 +187,34 @@ def crowd(server: Postgres, figures: Figures, sizes: Sizes) -> list[str]:
 
 
 def kill(server: Postgres, sizes: Sizes) -> tuple[list[str], bool]:
-    """Kill a worker about half way; another goes on; every task is recounted. Raises `Stalled`."""
+    """Kill workers on the way, one after the other; the last goes on; every task is recounted. Raises `Stalled`."""
     tasks = sizes.of(KILL_TASKS)
+    begun: list[int] = []
     with trial(OURS, server) as each:
         each.call("fill_kind", "mark", tasks)
-        first, second = each.worker(), each.worker()
-        first.go()
-        each.until(lambda: each.probes.count("marks") >= tasks // 2, lambda: each.probes.count("marks"))
-        first.kill()
-        killed, before = time.monotonic(), each.probes.count("marks")
-        second.go()
+        for number in range(1, KILLS + 1):
+            worker = each.worker()
+            worker.go()
+            _until_marks(each, tasks * number // (KILLS + 1))
+            worker.kill()
+            begun.append(each.probes.count("marks"))
+        killed = time.monotonic()
+        each.worker().go()
+        _until_marks(each, tasks)
         each.until_settled()
         recovered = time.monotonic() - killed
         succeeded = asyncio.run(_succeeded(each.url))
         ran = Counter(each.probes.marks())
     good = succeeded == tasks and len(ran) == tasks
     return [
-        f"tasks: {tasks:,}; runs when the worker was killed: {before:,}",
+        f"tasks: {tasks:,}; runs when each worker was killed: {', '.join(f'{count:,}' for count in begun)}",
         f"succeeded: {succeeded:,}; never run: {tasks - len(ran)}; run twice: {sum(ran[each] > 1 for each in ran)}",
-        f"seconds from the kill to the last settlement: {recovered:.1f} (leases of 5 s)",
+        f"seconds from the last kill to the last settlement: {recovered:.1f} (leases of 5 s)",
     ], good
+
+
+def _until_marks(each: Trial, count: int) -> None:
+    each.until(lambda: each.probes.count("marks") >= count, lambda: each.probes.count("marks"))
 
 
 async def _succeeded(url: str) -> int:
