@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from perdure.store.hub import Hub as Hub
+from perdure.store.hub import Hub
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.wakeups import Topic
 
