@@ -2,12 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from perdure.errors import Conflict, invariant
 from perdure.store.copying import LIVE, NOT_COPIED, TABLES, Row, Rows, Table
+
+PAGES_A_COMMIT = 20
+"""How many pages are written in one transaction."""
 
 
 class Copied(NamedTuple):
@@ -94,10 +98,15 @@ def _claim_target(source: Rows, target: Rows) -> None:
 
 
 def _copy(source: Rows, target: Rows, table: Table, columns: Sequence[str]) -> None:
-    """Copy the rows after those that are there already, each page for good."""
-    for page in _pages(source, table, columns, after=target.greatest(table)):
+    """Copy the rows after those that are there already, some pages at a time for good."""
+    pages = _pages(source, table, columns, after=target.greatest(table))
+    more = True
+    while more:
+        more = False
         with target.transaction():
-            target.write(table, columns, page)
+            for page in islice(pages, PAGES_A_COMMIT):
+                target.write(table, columns, page)
+                more = True
 
 
 def _pages(rows: Rows, table: Table, columns: Sequence[str], after: Row | None = None) -> Iterator[list[Row]]:

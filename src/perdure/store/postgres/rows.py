@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Any
+from typing import Any, LiteralString
 
 import msgspec
 import psycopg
@@ -19,8 +19,6 @@ from perdure.store.postgres.statements import STATEMENTS
 OWN = {"workers": {"held_from"}}
 """Columns that only this store has, and fills by itself."""
 
-_TYPES = {"boolean": "boolean", "json": "json", "jsonb": "jsonb", "bytea": "bytea", "text": "text"}
-"""What a value is written as, by the type of its column; anything else is a number."""
 _NO_LIMITS = Limits(0, 0, 0)
 
 
@@ -75,11 +73,10 @@ class PostgresRows:
 
     def write(self, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Store rows."""
-        types = self._types[table.name]
-        values = SQL(", ").join(SQL(_written(types[column])) for column in columns)
-        names = SQL(", ").join(map(Identifier, columns))
-        query = self._statement("insert", table, columns=names, values=values)
-        self._connection.cursor().executemany(query, rows)
+        query = self._statement("insert", table, columns=SQL(", ").join(map(Identifier, columns)))
+        with self._connection.cursor().copy(query) as copy:
+            for row in rows:
+                copy.write_row(row)
 
     def greatest(self, table: Table) -> Key | None:
         """The last key; `None` where there are no rows."""
@@ -94,7 +91,7 @@ class PostgresRows:
             table=Identifier(PREFIX + table.name),
             key=SQL(", ").join(key),
             backwards=SQL(", ").join(SQL("{} DESC").format(column) for column in key),
-            after=SQL(", ").join(SQL(_written(types[column])) for column in table.key),
+            after=SQL(", ").join(SQL(_bound(types[column])) for column in table.key),
             limit=Literal(table.page_rows),
             **parts,
         )
@@ -127,8 +124,8 @@ def _read(column: str, type: str) -> Composable:
     return SQL(shapes.get(type, "{}")).format(Identifier(column))
 
 
-def _written(type: str) -> str:
-    return "%s::bigint <> 0" if type == "boolean" else f"%s::{_TYPES.get(type, 'bigint')}"
+def _bound(type: str) -> LiteralString:
+    return "%s::text" if type == "text" else "%s::bigint"
 
 
 def _compared(column: str, type: str) -> Composable:

@@ -1,2 +1,2 @@
--- Store a row.
-INSERT INTO {table} ({columns}) VALUES ({values})
+-- Store rows.
+COPY {table} ({columns}) FROM STDIN
