@@ -38,7 +38,7 @@ UNKNOWN = "01900000-0000-7000-8000-000000000000"
         ["submit", "a.kind", "{}", "--run-at", "2026-12-01T08:00:00"],
         ["submit", "a.kind", "{}", "--priority", "11"],
         ["submit", "no good kind", "{}"],
-        ["submit", "a.kind", "{}", "--store", "postgresql://localhost/x"],
+        ["submit", "a.kind", "{}", "--store", "mysql://localhost/x"],
         ["dead-letter", "requeue"],
         ["dead-letter", "requeue", UNKNOWN, "--all"],
         ["dead-letter", "purge", "--all"],
