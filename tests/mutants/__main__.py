@@ -9,7 +9,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from mutants.running import LIVES, all_mutants, judged, record, warm_up
+from mutants.running import A_LIFE, LIVES, Verdict, all_mutants, judge
 
 SURVIVING = Path(__file__).with_name("surviving.toml")
 
@@ -18,7 +18,6 @@ def main() -> int:
     """Judge the mutants; 1 when one survives without a reason."""
     parser = argparse.ArgumentParser(prog="python -m mutants")
     parser.add_argument("only", nargs="*", help="statements whose names begin so; all without")
-    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--lives", type=int, default=LIVES, help="simulated lives for what no test catches")
     parser.add_argument("--list", action="store_true", help="only list the mutants")
     parser.add_argument("--skip-justified", action="store_true", help="leave out those with a reason to survive")
@@ -30,21 +29,28 @@ def main() -> int:
     if given.list:
         print("\n".join(each.name for each in found))
         return 0
-    warm_up()
-    print("which test runs which statement ...", flush=True)
-    tests = record(given.lives)
-    print(f"{len(found)} mutants, {len(tests.seconds)} tests", flush=True)
-    begun, survivors = time.monotonic(), []
-    for count, (mutant, caught, seconds) in enumerate(judged(found, tests, given.processes, given.lives), 1):
-        if not caught:
-            survivors.append(mutant.name)
-        verdict = "caught" if caught else "justified" if mutant.name in reasons else "SURVIVED"
-        print(f"{count:4} {seconds:5.1f} s  {verdict:<9} {mutant.name}", flush=True)
+    begun, verdicts = time.monotonic(), list[Verdict]()
+
+    def tell(verdict: Verdict) -> None:
+        verdicts.append(verdict)
+        name, by = verdict.mutant.name, verdict.caught_by
+        told = f"caught    {name}   by {by}" if by else f"{'justified' if name in reasons else 'SURVIVED '} {name}"
+        if not verdict.made_a_difference:
+            told += "   (it never made a difference)"
+        print(f"{len(verdicts):4} {verdict.seconds:5.1f} s  {told}", flush=True)
+
+    judge(found, given.lives, tell)
+    survivors = [each.mutant.name for each in verdicts if not each.caught_by]
+    by_a_life = [each.mutant.name for each in verdicts if each.caught_by == A_LIFE]
     unexplained = sorted(set(survivors) - reasons.keys())
     stale = sorted(reasons.keys() & {each.name for each in found} - set(survivors))
     print(f"\n{len(found)} mutants in {time.monotonic() - begun:.0f} s: {len(found) - len(survivors)} caught, ", end="")
     print(f"{len(survivors) - len(unexplained)} justified, {len(unexplained)} survive without a reason")
-    for title, names in (("survive", unexplained), ("are caught, their reasons can go", stale)):
+    for title, names in (
+        ("survive", unexplained),
+        ("are caught, their reasons can go", stale),
+        ("are caught by simulated lives alone", by_a_life),
+    ):
         if names:
             print(f"{title}:", *names, sep="\n  ")
     return 1 if unexplained else 0

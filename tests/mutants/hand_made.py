@@ -16,10 +16,15 @@ class HandMade(NamedTuple):
 
 def replace(statement: str, sql: str) -> Callable[[], None]:
     """Let the store run other SQL under this name; call what is returned to undo it."""
+    before = statements.STATEMENTS[statement]
+    _put(statement, sql)
+    return lambda: _put(statement, before)
+
+
+def _put(statement: str, sql: str) -> None:
     known: Any = statements.STATEMENTS
-    before = known[statement]
     known[statement] = sql
-    return lambda: known.__setitem__(statement, before)
+    statements.for_rows.cache_clear()
 
 
 def _changed(*changes: tuple[str, str, str]) -> Callable[[], Callable[[], None]]:
