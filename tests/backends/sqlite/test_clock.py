@@ -95,3 +95,14 @@ async def test_a_suspension_moves_no_time(tmp_path: Path):
     clock.restart(clock.wall + SECOND_US)
     after, _ = await now_of(tmp_path / "perdure.db", clock)
     assert after <= clock.wall
+
+
+async def test_the_suspension_after_a_restart_moves_no_time(tmp_path: Path):
+    clock = FixedClock()
+    await now_of(tmp_path / "perdure.db", clock)
+    clock.restart(clock.wall + SECOND_US)
+    first, suspended = await now_of(tmp_path / "perdure.db", clock)
+    assert (first, suspended) == (clock.wall, clock.wall + LEASE_DEFAULT_US)
+    assert await now_of(tmp_path / "perdure.db", clock) == (first, suspended)
+    clock.restart(clock.wall + SECOND_US)
+    assert (await now_of(tmp_path / "perdure.db", clock))[0] == clock.wall
