@@ -21,19 +21,9 @@ OF_THE_TESTS_SERVER = ["fsync", "full_page_writes", "autovacuum"]
 
 
 @pytest.fixture
-def migrated(postgres_database: str) -> str:
-    """The address of a store that has taken every step of the schema."""
-    with psycopg.connect(postgres_database, autocommit=True) as connection:
-        connection.execute("CREATE TABLE perdure_migrations (number bigint, name text, applied_us bigint)")
-        for step in known_steps():
-            connection.execute("INSERT INTO perdure_migrations VALUES (%s, %s, 1)", [step.number, step.name])
-    return postgres_database
-
-
-@pytest.fixture
-def another(migrated: str) -> Iterator[psycopg.Connection]:
+def another(postgres_database: str) -> Iterator[psycopg.Connection]:
     """Somebody else's connection."""
-    with psycopg.connect(migrated, autocommit=True) as connection:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
         yield connection
 
 
@@ -46,8 +36,8 @@ def warned_of(url: str) -> list[str]:
     return [name for name, _ in found(url).warnings() if name not in OF_THE_TESTS_SERVER]
 
 
-def test_facts_and_tables_are_told(migrated: str) -> None:
-    seen = found(migrated)
+def test_facts_and_tables_are_told(postgres_database: str) -> None:
+    seen = found(postgres_database)
     facts = {fact.name: fact.value for fact in seen.facts}
     assert seen.store == "postgresql"
     assert str(facts["server_version"])[0].isdigit()
@@ -58,12 +48,12 @@ def test_facts_and_tables_are_told(migrated: str) -> None:
     assert all(table.name.startswith("perdure_") for table in seen.tables)
 
 
-def test_a_server_that_would_lose_work_is_warned_of(migrated: str) -> None:
-    assert [name for name, _ in found(migrated).warnings()] == OF_THE_TESTS_SERVER
+def test_a_server_that_would_lose_work_is_warned_of(postgres_database: str) -> None:
+    assert [name for name, _ in found(postgres_database).warnings()] == OF_THE_TESTS_SERVER
 
 
-def test_a_password_is_not_shown(migrated: str) -> None:
-    url = migrated.replace("postgres@", "postgres:very-secret@")
+def test_a_password_is_not_shown(postgres_database: str) -> None:
+    url = postgres_database.replace("postgres@", "postgres:very-secret@")
     assert "very-secret" not in str(found(url))
 
 
@@ -74,10 +64,10 @@ def test_missing_steps_are_told_and_not_taken(postgres_databases: "Databases") -
     assert found(url).tables == ()
 
 
-def test_a_schema_of_a_later_perdure_is_refused(migrated: str, another: psycopg.Connection) -> None:
+def test_a_schema_of_a_later_perdure_is_refused(postgres_database: str, another: psycopg.Connection) -> None:
     another.execute("INSERT INTO perdure_migrations VALUES (9000, 'later', 1)")
     with pytest.raises(SchemaTooNew):
-        found(migrated)
+        found(postgres_database)
 
 
 def test_a_server_that_is_not_there_is_unreachable() -> None:
@@ -86,61 +76,63 @@ def test_a_server_that_is_not_there_is_unreachable() -> None:
 
 
 def test_whoever_keeps_dead_rows_alive_is_named(
-    migrated: str, another: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    postgres_database: str, another: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     another.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
     another.execute("SELECT count(*) FROM perdure_tasks")
-    assert warned_of(migrated) == []
+    assert warned_of(postgres_database) == []
     monkeypatch.setattr(health, "SNAPSHOT_MAX_SECONDS", -1.0)
-    [message] = [message for name, message in found(migrated).warnings() if name == "oldest_snapshot_seconds"]
+    [message] = [message for name, message in found(postgres_database).warnings() if name == "oldest_snapshot_seconds"]
     assert f"process {another.info.backend_pid}, postgres, idle in transaction" in message
 
 
-def test_dead_rows_are_warned_of_until_they_are_vacuumed(migrated: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with psycopg.connect(migrated, autocommit=True) as gone:
+def test_dead_rows_are_warned_of_until_they_are_vacuumed(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(postgres_database, autocommit=True) as gone:
         gone.execute("INSERT INTO perdure_frontier SELECT n, true FROM generate_series(1, 1000) AS n")
         gone.execute("DELETE FROM perdure_frontier")
         gone.execute("SELECT pg_stat_force_next_flush()")
-    assert warned_of(migrated) == []
+    assert warned_of(postgres_database) == []
     monkeypatch.setattr(health, "DEAD_ROWS_MAX", 900)
-    assert warned_of(migrated) == ["perdure_frontier"]
-    with psycopg.connect(migrated, autocommit=True) as connection:
+    assert warned_of(postgres_database) == ["perdure_frontier"]
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE perdure_frontier")
-    assert warned_of(migrated) == []
-    [table] = [table for table in found(migrated).tables if table.name == "perdure_frontier"]
+    assert warned_of(postgres_database) == []
+    [table] = [table for table in found(postgres_database).tables if table.name == "perdure_frontier"]
     assert table.dead_rows == 0
     assert table.vacuumed_us is not None
     assert table.analyzed_us is not None
 
 
 def test_a_slot_that_nobody_reads_is_named(
-    migrated: str, another: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    postgres_database: str, another: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     another.execute("SELECT pg_create_physical_replication_slot('forgotten', true)")
     try:
-        assert warned_of(migrated) == []
+        assert warned_of(postgres_database) == []
         monkeypatch.setattr(health, "SLOT_MAX_BYTES", -1)
-        [message] = [message for name, message in found(migrated).warnings() if name == "kept_for_slots_bytes"]
+        [message] = [message for name, message in found(postgres_database).warnings() if name == "kept_for_slots_bytes"]
         assert "slot forgotten" in message
     finally:
         another.execute("SELECT pg_drop_replication_slot('forgotten')")
 
 
-def test_a_crowded_server_is_warned_of(migrated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowded_server_is_warned_of(postgres_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "CONNECTIONS_FREE_MIN", 1.0)
-    assert warned_of(migrated) == ["connections"]
+    assert warned_of(postgres_database) == ["connections"]
 
 
-def test_a_clock_that_is_off_is_warned_of(migrated: str) -> None:
-    seen = examine(migrated, VirtualClock())
+def test_a_clock_that_is_off_is_warned_of(postgres_database: str) -> None:
+    seen = examine(postgres_database, VirtualClock())
     assert "clock_difference_seconds" in [name for name, _ in seen.warnings()]
 
 
-def test_a_role_that_sees_no_other_sessions_is_no_fault(migrated: str, another: psycopg.Connection) -> None:
+def test_a_role_that_sees_no_other_sessions_is_no_fault(postgres_database: str, another: psycopg.Connection) -> None:
     another.execute("CREATE ROLE plain LOGIN")
     try:
         another.execute("GRANT SELECT ON perdure_migrations TO plain")
-        url = migrated.replace("postgres@", "plain@")
+        url = postgres_database.replace("postgres@", "plain@")
         facts = {fact.name: fact.value for fact in found(url).facts}
         assert facts["sessions_hidden"] != 0
         assert warned_of(url) == []
