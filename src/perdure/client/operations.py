@@ -22,7 +22,7 @@ from perdure.client.working import WorkerCalls
 from perdure.domain import ids, limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.outcome import Outcome
-from perdure.domain.states import JOB_ENDED, Reason, TaskState
+from perdure.domain.states import Reason, TaskState
 from perdure.engine import encoding
 from perdure.engine.cancel import parse_ids
 from perdure.engine.definitions import Document
@@ -212,7 +212,7 @@ class RemoteOperations:
             answer: wire.JobStopping = await self._post(path, body, wire.JobStopping)
         except AlreadyEnded:
             return False
-        return answer.state not in JOB_ENDED
+        return not answer.already
 
     async def redrive(self, task_ids: Sequence[str], by: Principal, payload: Any = None) -> list[PerdureError | str]:
         """Run failed tasks again: the id, or why not."""

@@ -75,7 +75,7 @@ class JobHandlers:
         if not stopping and view.state != JobState.CANCELLED:
             raise AlreadyEnded(f"job {view.id} has ended: {view.state}", job_id=view.id, state=view.state)
         record = None if view.cancel is None else told(view.cancel, wire.CancelRecord)
-        shown = wire.JobStopping(id=view.id, state=view.state, cancel=record)
+        shown = wire.JobStopping(id=view.id, state=view.state, cancel=record, already=not stopping)
         return Answer(shown, 200 if view.state == JobState.CANCELLED else 202)
 
     async def _found(self, request: Request) -> JobView:

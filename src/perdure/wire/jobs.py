@@ -112,3 +112,5 @@ class JobStopping(msgspec.Struct, kw_only=True, frozen=True):
     id: Id
     state: JobState
     cancel: CancelRecord | None = None
+    already: bool = False
+    """It was cancelled before."""
