@@ -32,6 +32,8 @@ class Scripted:
         self.settled: list[Settling] = []
         self.away = False
         self.asked_for_time = 0
+        self.refuses = 0
+        """So many suspensions are not stored."""
 
     def store_us(self) -> int:
         return self._clock.monotonic_us() + self.ahead_us
@@ -57,6 +59,9 @@ class Scripted:
 
     async def suspend_losses(self, until_us: int) -> None:
         self._answer()
+        if self.refuses:
+            self.refuses -= 1
+            raise StoreUnreachable("not now")
         self.suspended.append(until_us)
 
     async def losses_suspended_until(self) -> int:
@@ -128,6 +133,24 @@ async def test_a_process_that_has_just_started_doubts_nothing() -> None:
     it.ledger.guards = [Guard.LEASE_OVER]
     assert await it.run() == 1
     assert it.ledger.settled[0].settlement.charge == Charge.LOSS
+
+
+@pytest.mark.parametrize("jump", [100, -100])
+async def test_a_suspension_that_could_not_be_stored_is_stored_as_soon_as_it_can_be(jump: float) -> None:
+    it = Runner()
+    await it.run_for(20)
+    it.ledger.ahead_us += round(jump * SECOND)
+    until_us = it.ledger.store_us() + LEASE_US
+    it.ledger.guards = [Guard.LEASE_OVER]
+    it.ledger.refuses = 2
+    for _ in range(2):
+        with pytest.raises(StoreUnreachable):
+            await it.run()
+    assert it.ledger.suspended == []
+    await it.run()
+    await it.run()
+    assert it.ledger.suspended == [until_us]
+    assert not it.ledger.settled
 
 
 @pytest.mark.parametrize("jump", [3600.0, 25.0, -3600.0, -25.0])

@@ -95,7 +95,7 @@ class Witness:
         settlings = {each.hold.task_id: each for each in arguments[0]} if verb == "settle" else {}
         if verb == "order" and not isinstance(answer, BaseException):
             self._note_order(*arguments[1:3])
-        if verb == "suspend_losses":
+        if verb == "suspend_losses" and not isinstance(answer, BaseException):
             self._suspended_until_us = max(self._suspended_until_us, arguments[0])
         if verb == "cascade":
             self._grace_us = arguments[1] if len(arguments) > 1 else limits.CANCEL_GRACE_DEFAULT_US

@@ -77,6 +77,8 @@ class Lose:
         self._store_was_away = False
         self._reading: _Reading | None = None
         self._held_back_until_us = 0
+        self._unsaid_until_us = 0
+        """Until when losses are to be suspended, while the store has not been told."""
 
     async def run_once(self, now_us: int) -> Swept:
         """End at most one sweep of attempts. `moved` counts those that this run ended."""
@@ -84,6 +86,9 @@ class Lose:
         try:
             found = await self._ledger.find_doubtful(limits.SWEEP_MAX_TASKS)
             await self._look_for_doubts(started_us, found)
+            if self._unsaid_until_us:
+                await self._ledger.suspend_losses(self._unsaid_until_us)
+                self._unsaid_until_us = 0
             settlings = await self._settlings(found)
             answers = await self._ledger.settle(settlings) if settlings else []
         except Unavailable:
@@ -116,7 +121,7 @@ class Lose:
             (until_us - store_us) / limits.SECOND_US,
         )
         if jumped_us or self._store_was_away:
-            await self._ledger.suspend_losses(until_us)
+            self._unsaid_until_us = until_us if jumped_us else max(self._unsaid_until_us, until_us)
 
     def _absence_us(self, now_us: int) -> int:
         """For how long nobody here could have seen the store, beyond the usual pause between two runs."""
