@@ -16,7 +16,7 @@ from perdure.store.postgres.claiming import Claims
 CHURN = 30_000
 STEP = 1_000
 CLAIM = 100
-FINDING = {"perdure_live_ready", "perdure_live_held"}
+FINDING = {"perdure_live_ready"}
 
 
 class StoppedClock:
@@ -50,7 +50,7 @@ def reader(postgres_database: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def pages_of_a_claim(writer: Writer, claims: Claims) -> int:
-    """How many pages a claim of `CLAIM` tasks looks at to find them and what its worker holds. It is undone."""
+    """How many pages a claim of `CLAIM` tasks looks at to find them. It is undone."""
     tx = Watched(writer.session.connection, writer.session.begin(durable=False))
     leases = claims.claim(tx, [ClaimRequest("w", writer.leases(CLAIM))], writer.lanes)[0]
     assert len(leases) == CLAIM

@@ -15,7 +15,7 @@ WITH unmet AS (
         WHEN 'any_failed' THEN live.waits = 0 AND live.bad = 0
     END
     AND NOT EXISTS (
-        SELECT 1 FROM jsonb_to_recordset(%(ending)s::jsonb) AS ending (n bigint) WHERE ending.n = live.n
+        SELECT 1 FROM jsonb_to_recordset(%(ending)s::jsonb) AS ending (n bigint) WHERE ending.n = touched.child
     )
 )
 SELECT jsonb_agg(to_jsonb(unmet))::text FROM unmet

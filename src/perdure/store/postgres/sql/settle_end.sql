@@ -39,7 +39,7 @@ item AS MATERIALIZED (
 ending AS (
     DELETE FROM perdure_live AS live
     USING item
-    LEFT JOIN perdure_receipts AS receipts ON receipts.n = item.n AND receipts.attempt_id = item.attempt_id
+    LEFT JOIN perdure_receipts AS receipts ON receipts.n = ANY (ARRAY[item.n]) AND receipts.attempt_id = item.attempt_id
     WHERE live.n = ANY (ARRAY[item.n]) AND coalesce(live.attempt_id, '') = item.attempt_id
     AND CASE item.guard
         WHEN 'holder' THEN

@@ -42,9 +42,10 @@ locked AS MATERIALIZED (
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[item.n])
     WHERE coalesce(live.attempt_id, '') = item.sent_id
     AND live.state IN ('leased', 'running')
-    AND NOT EXISTS (
-        SELECT 1 FROM perdure_receipts AS receipts WHERE receipts.n = live.n AND receipts.attempt_id = live.attempt_id LIMIT 1
-    )
+    AND (
+        SELECT count(*) FROM perdure_receipts AS receipts
+        WHERE receipts.n = live.n AND receipts.attempt_id = live.attempt_id
+    ) = 0
     AND CASE item.guard
         WHEN 'holder' THEN
             live.token = item.sent_token AND live.lease_ends_us > %(now)s::bigint
