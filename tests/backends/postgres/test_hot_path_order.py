@@ -74,7 +74,8 @@ def test_of_many_lanes_an_idle_one_is_passed_over_for_a_moment_and_only_while_ot
     kinds = [f"kind-{number}" for number in range(LANES_MAX + 10)]
     writer.register(kinds=kinds)
     writer.submit([task for kind in kinds for task in writer.tasks(1, kind=kind)])
-    assert len(writer.claim(1_000)) == len(kinds)
+    writer.submit(writer.tasks(1, kind="kind-71", priority=9))
+    assert len(writer.claim(1_000)) == len(kinds) + 1
     clock = TickingClock()
     writer.claims = Claims(clock)  # type: ignore[arg-type]
     writer.submit(writer.tasks(5, kind="kind-1") + writer.tasks(5, kind="kind-2"))
