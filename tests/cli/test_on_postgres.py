@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from cli.conftest import Perdure
 
 if TYPE_CHECKING:
