@@ -211,3 +211,40 @@ async def test_a_postponed_task_was_queued_when_it_was_not_when_another_was(worl
         events = await world.views.events(ORGANIZATION, mine)
         assert [each.at_us for each in events if each.type == "queued"] == [submitted]
         assert [each.type for each in await world.views.events(ORGANIZATION, beside)] == ["submitted", "queued"]
+
+
+# Claims
+
+
+async def test_a_claim_with_the_ids_of_another_worker_gives_nothing_of_what_that_one_holds(world: World) -> None:
+    await world.worker("x")
+    own = await world.submit()
+    await world.claim_one("x")
+    await world.submit()
+    request = ClaimRequest("w", world.leases(1))
+    (theirs,) = await world.ledger.claim(request)
+    assert await world.ledger.claim(ClaimRequest("x", request.leases)) == []
+    another = await world.submit()
+    given = await world.ledger.claim(ClaimRequest("x", request.leases))
+    assert [lease.hold.task_id for lease in given] == [another]
+    assert theirs.hold.task_id not in (own, another)
+    assert await world.renew(theirs)
+
+
+async def test_more_tasks_past_their_deadline_than_one_claim_ends_are_not_given_out(world: World) -> None:
+    await world.submit_all([world.task(execution_limit=60) for _ in range(1_005)])
+    leases = [lease for _ in range(3) for lease in await world.claim(500)]
+    await world.finish(*leases, settlement=Settlement.handed_back())
+    world.advance(61)
+    assert await world.claim(10) == []
+
+
+async def test_only_an_attempt_that_is_tried_again_says_when(world: World) -> None:
+    lease = await world.lease()
+    await world.settle(lease, Settlement.handed_back())
+    await world.settle(await world.claim_one(), retry_in(30))
+    due_us = await world.now_us() + us(30)
+    world.advance(30)
+    await world.finish(await world.claim_one())
+    events = await world.views.events(ORGANIZATION, lease.hold.task_id)
+    assert [each.data["due_us"] for each in events if "due_us" in each.data] == [due_us]
