@@ -178,7 +178,9 @@ class Witness:
                 live = now_us < attempt.ends_us and attempt.worker not in self._revoked
                 return settling.hold.token == attempt.token and live
             case Guard.LEASE_OVER:
-                return now_us >= max(attempt.ends_us, self._suspended_until_us)
+                # What is to stop anyway is not held back.
+                suspended = known.state is not TaskState.CANCELLING and now_us < self._suspended_until_us
+                return now_us >= attempt.ends_us and not suspended
             case Guard.DEADLINE_OVER:
                 return now_us >= attempt.deadline_us
             case Guard.TIMEOUT_OVER:
