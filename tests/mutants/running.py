@@ -35,7 +35,7 @@ TESTS_MAX = 120
 """A mutant that makes a difference in more tests than this is given the quickest of them."""
 A_LIFE = "a simulated life"
 TOO_LONG = "it takes too long"
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 20.0
 LOOK_SECONDS = 0.02
 LIFE_SECONDS = 10.0
 QUIET = ("-q", "--capture=no", "-p", "no:cacheprovider", "--no-header", "--tb=line", "--timeout=0")
@@ -147,7 +147,7 @@ class Judge:
                     noticed[seed] = sorted(differing.noticed)
             tell(json.dumps([noticed]))
 
-        tests, seconds, watched = _answered(forked(record, 60 * PATIENCE_SECONDS), "a test")
+        tests, seconds, watched = _answered(forked(record, 180 * PATIENCE_SECONDS), "a test")
         (lives,) = _answered(forked(live, self._lives * 60 * LIFE_SECONDS), "a simulated life")
         by_mutant = {mutant: sorted(told, key=seconds.__getitem__) for mutant, told in _turned(tests).items()}
         everything = sorted(seconds, key=seconds.__getitem__)
