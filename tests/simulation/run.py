@@ -39,7 +39,9 @@ class Verdict(NamedTuple):
 
 def run(seed: int) -> Verdict:
     """Run one seed. The same seed gives the same events."""
-    logging.getLogger("perdure").setLevel(logging.CRITICAL)
+    logger = logging.getLogger("perdure")
+    told = logger.level
+    logger.setLevel(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="perdure-simulation-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
     enabled = gc.isenabled()
     gc.disable()
@@ -47,6 +49,7 @@ def run(seed: int) -> Verdict:
         with asyncio.Runner(loop_factory=SimulationLoop) as runner:
             return runner.run(_run(seed, folder))
     finally:
+        logger.setLevel(told)
         if enabled:
             gc.enable()
         shutil.rmtree(folder, ignore_errors=True)
