@@ -325,7 +325,7 @@ class Ledger(Protocol):
         """Note that a job shall stop; `cascade` cancels its open tasks. False when it had ended. Raises `NotFound`."""
 
     async def postpone(self, organization: str, task_id: str, run_at_us: int) -> bool:
-        """Let a task wait until an instant: `queued`, `pending` without an open parent -> `pending`. False otherwise."""
+        """Let a task wait until an instant: `queued`, `pending` without open parents -> `pending`. False otherwise."""
 
     async def redrive(self, redrives: Sequence[Redrive]) -> list[TaskState | PerdureError]:
         """Run tasks again: `failed`, `dead_lettered` -> `queued`, or `pending` while a parent is open.
