@@ -141,6 +141,16 @@ async def test_a_task_that_goes_ends_no_cascade_of_others(world: World) -> None:
     assert set((await world.states(family)).values()) == {TaskState.DEAD_LETTERED, TaskState.CANCELLED}
 
 
+async def test_a_cascade_that_goes_on_in_small_steps_forgets_nothing(world: World) -> None:
+    families = [await world.submit_job({"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}) for _ in range(3)]
+    await world.finish(*await world.claim(3), settlement=FAILED)
+    for _ in range(30):
+        if not (await world.ledger.cascade(1)).more:
+            break
+    for family in families:
+        assert set((await world.states(family)).values()) == {TaskState.DEAD_LETTERED, TaskState.CANCELLED}
+
+
 async def test_a_job_that_goes_takes_no_history_of_another_job(world: World) -> None:
     from conformance.test_retention import KEEP, retain
 
