@@ -20,7 +20,11 @@ class OpenTelemetryTracer:
     @contextlib.contextmanager
     def submitting(self, kind: str, tasks: int) -> Iterator[str | None]:
         """See `Tracer`."""
-        attributes = {"messaging.system": "perdure", "perdure.kind": kind, "perdure.tasks": tasks}
+        attributes: dict[str, str | int] = {
+            "messaging.system": "perdure",
+            "perdure.kind": kind,
+            "perdure.tasks": tasks,
+        }
         with self._tracer.start_as_current_span(
             f"submit {kind}", kind=SpanKind.PRODUCER, attributes=attributes
         ) as span:

@@ -22,6 +22,7 @@ from perdure.store.sqlite.faults import BROKEN, DATA_FAULTS, STORE_FAULTS, trans
 from perdure.store.sqlite.forking import ForkGate
 from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.lock import FileLock
+from perdure.store.sqlite.pace import Pace
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.sqlite.wal import WriteAheadLog
@@ -35,10 +36,6 @@ SYNCHRONOUS = {
     "NORMAL": STATEMENTS["synchronous_normal"],
     "FULL": STATEMENTS["synchronous_full"],
 }
-QUICK_US = 3_000.0
-SMOOTHING = 0.1
-SLOW_FOR_US = 1_000_000
-"""While commits on a caller's thread take longer than `QUICK_US`, smoothed, one in so long is tried only."""
 
 
 class Commits:
@@ -75,8 +72,7 @@ class Commits:
         self._turn = gate.turn()
         self._flushing = threading.Lock()
         self._monotonic_us = monotonic_us
-        self._smoothed_us = 0.0
-        self._quick_again_us = 0
+        self._paces = {durable: Pace(monotonic_us) for durable in (False, True)}
         gate.in_child(self._begin_in_child)
 
     def adopt(self, connection: apsw.Connection) -> None:
@@ -114,10 +110,9 @@ class Commits:
         except Exception as error:
             self._fail(calls, error)
 
-    @property
-    def quick(self) -> bool:
-        """Whether commits took so little time of late that an event loop may well do one itself."""
-        return self._smoothed_us < QUICK_US or self._monotonic_us() >= self._quick_again_us
+    def quick(self, durable: bool) -> bool:
+        """Whether such commits took so little time of late that an event loop may well do one itself."""
+        return self._paces[durable].quick
 
     def flush_at_once(self, call: Call) -> bool:
         """Run one call and give it its answer, if that needs no waiting.
@@ -129,14 +124,12 @@ class Commits:
         try:
             if self._connection is None or not self._lock_at_once():
                 return False
-            begun_us = self._monotonic_us()
             try:
                 with self._turn:
                     return self._transact_at_once(self._connection, call)
             finally:
                 if self._lock is not None:
                     self._lock.release()
-                self._judge(begun_us, self._monotonic_us())
         finally:
             self._flushing.release()
 
@@ -147,16 +140,8 @@ class Commits:
             # `flush` will meet it again, and tell the caller.
             return False
 
-    def _judge(self, begun_us: int, ended_us: int) -> None:
-        # One commit that took long says little; several in a row do, and then one that did not says that it is over.
-        taken_us = min(ended_us - begun_us, 3 * QUICK_US)
-        if self._smoothed_us < QUICK_US:
-            taken_us = self._smoothed_us + (taken_us - self._smoothed_us) * SMOOTHING
-        self._smoothed_us = taken_us
-        if taken_us >= QUICK_US:
-            self._quick_again_us = ended_us + SLOW_FOR_US
-
     def _transact_at_once(self, connection: apsw.Connection, call: Call) -> bool:
+        begun_us = self._monotonic_us()
         try:
             self._synchronize(connection, call.operation.durable)
             connection.set_busy_timeout(0)
@@ -167,6 +152,7 @@ class Commits:
             finally:
                 connection.set_busy_timeout(self._busy_timeout_ms)
             self._run_and_commit(connection, [[call]])
+            self._paces[call.operation.durable].note(self._monotonic_us() - begun_us)
         except STORE_FAULTS as error:
             self._fail([call], error)
         except Exception:

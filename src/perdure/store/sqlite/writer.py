@@ -59,7 +59,7 @@ class Writer:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
         if self._thread is None or self._pid != os.getpid():
             self._ensure_thread()
-        if len(items) > HERE_MAX_ITEMS or not self.commits.quick:
+        if len(items) > HERE_MAX_ITEMS or not self.commits.quick(operation.durable):
             return self._backlog.add(operation, items)
         loop, looking = asyncio.get_running_loop(), self._looking
         if looking is loop:
