@@ -59,6 +59,26 @@ class Broken:
         raise RuntimeError("no")
 
 
+class BreaksAtTheEnd(Broken):
+    """A tracer whose span cannot be ended."""
+
+    @contextlib.contextmanager
+    def submitting(self, kind: str, tasks: int) -> Iterator[str | None]:
+        try:
+            yield GIVEN
+        finally:
+            raise RuntimeError("the exporter is gone")
+
+
+class Swallows(Broken):
+    """A tracer whose span takes every error for its own."""
+
+    @contextlib.contextmanager
+    def submitting(self, kind: str, tasks: int) -> Iterator[str | None]:
+        with contextlib.suppress(Exception):
+            yield GIVEN
+
+
 def app_with(tracer: Any, path: Path) -> perdure.App:
     app = perdure.App(path / "traces.db", tracer=tracer)
 
@@ -155,6 +175,31 @@ async def test_a_tracer_that_fails_costs_nothing_but_the_trace(
     async with app, app.worker():
         assert await (await app.submit("tell")).result(10) == [None, "nothing"]
     assert sorted({each.name for each in caplog.records if each.exc_info}) == ["perdure.app", "perdure.worker"]
+
+
+async def test_a_span_that_cannot_be_ended_does_not_undo_an_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with app_with(BreaksAtTheEnd(), tmp_path) as app:
+        assert (await app.submit("tell")).state == "queued"
+        assert len(await app.submit_many([app.call("tell"), app.call("tell")])) == 2
+    assert [each.message for each in caplog.records if each.exc_info] == ["the span of a submit was not ended"] * 2
+
+
+@pytest.mark.parametrize("tracer", [BreaksAtTheEnd(), Swallows()])
+async def test_what_went_wrong_with_a_submit_is_told_whatever_its_span_makes_of_it(
+    tracer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app_with(tracer, tmp_path) as app:
+        await app.submit("tell")
+        engine = await app.operations()
+
+        async def fail(*_: object) -> None:
+            raise perdure.errors.StoreFailed("the disk is gone")
+
+        monkeypatch.setattr(type(engine), "submit", fail)
+        with pytest.raises(perdure.errors.StoreFailed, match="the disk is gone"):
+            await app.submit("tell")
 
 
 def test_a_setting_asks_for_opentelemetry_and_says_what_is_missing(tmp_path: Path) -> None:

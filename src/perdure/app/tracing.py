@@ -25,14 +25,31 @@ def traced(system: System, requests: Sequence[R]) -> Iterator[Sequence[R]]:
         yield requests
         return
     kinds = {each.kind for each in requests}
-    with contextlib.ExitStack() as stack:
-        trace: str | None = None
-        try:
-            span = system.tracer.submitting(kinds.pop() if len(kinds) == 1 else SEVERAL, len(requests))
-            trace = stack.enter_context(span)
-        except Exception:
-            logger.exception("a submit is not traced")
+    span = contextlib.ExitStack()
+    trace: str | None = None
+    try:
+        submitting = system.tracer.submitting(kinds.pop() if len(kinds) == 1 else SEVERAL, len(requests))
+        trace = span.enter_context(submitting)
+    except Exception:
+        logger.exception("a submit is not traced")
+    try:
         yield requests if trace is None else [_with_trace(each, trace) for each in requests]
+    except BaseException as error:
+        _end(span, error)
+        # Whatever the span made of it: the caller has to know.
+        raise
+    _end(span, None)
+
+
+def _end(span: contextlib.ExitStack, error: BaseException | None) -> None:
+    try:
+        if error is None:
+            span.close()
+        else:
+            span.__exit__(type(error), error, error.__traceback__)
+    except Exception as fault:
+        if fault is not error:
+            logger.exception("the span of a submit was not ended")
 
 
 def _with_trace(request: R, trace: str) -> R:
