@@ -69,7 +69,7 @@ class _AttemptKnowledge:
 
     @property
     def organization(self) -> str:
-        """The tenant that owns the task."""
+        """The organization that owns the task."""
         return self._held.hold.organization
 
     @property

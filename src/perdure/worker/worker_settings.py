@@ -24,7 +24,7 @@ class WorkerSettings:
     queues: tuple[str, ...] | None = None
     """Which lines of work; `None`: `default` and the default queues of the registered kinds."""
     organizations: tuple[str, ...] = ()
-    """Which tenants; empty for all that it is granted."""
+    """Which organizations; empty for all that it is granted."""
     capabilities: tuple[str, ...] = ()
     """What this machine has that tasks may ask for."""
     name: str | None = None
