@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from perdure.domain.limits import SECOND_US, seconds
 from perdure.store.hub import Hub
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.wakeups import Topic
@@ -18,8 +19,8 @@ _DATA_VERSION = STATEMENTS["transaction_data_version"]
 LOOK_HOT_US = 5_000
 LOOK_WARM_US = 20_000
 LOOK_IDLE_US = 40_000
-HOT_FOR_US = 5_000_000
-WARM_FOR_US = 60_000_000
+HOT_FOR_US = 5 * SECOND_US
+WARM_FOR_US = 60 * SECOND_US
 """How often to look: right after a change, within a minute of one, and else. Each look costs about 50 us of a core."""
 
 
@@ -45,7 +46,7 @@ class ForeignChanges:
             return None
         now_us = self._monotonic_us()
         wait_us = self._looked_us + self._pace_us(now_us) - now_us
-        return wait_us / 1_000_000 if wait_us > 0 else 0.0
+        return seconds(wait_us) if wait_us > 0 else 0.0
 
     def _pace_us(self, now_us: int) -> int:
         quiet_us = now_us - self._changed_us

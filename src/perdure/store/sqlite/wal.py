@@ -19,7 +19,7 @@ from perdure.domain.limits import SECOND_US
 PAGE_BYTES = 4096
 PASSIVE_EVERY_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 CUT_FROM_PAGES = 64 * 1024 * 1024 // PAGE_BYTES
-CUT_RETRY_US = 1_000_000
+CUT_RETRY_US = SECOND_US
 """A cut that a reader prevented is tried again no sooner than this."""
 LONG_BYTES = 256 * 1024 * 1024
 """A log of this length is told of."""
