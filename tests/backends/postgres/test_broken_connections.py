@@ -14,6 +14,7 @@ from backends.postgres.opened import end_sessions, one, opened, operation, plain
 from perdure.errors import Invalid, StoreBusy, StoreUnreachable
 from perdure.store.postgres.lifeline import RETRIES_MAX
 from perdure.store.postgres.session import Session
+from perdure.store.relational import definitions
 from perdure.store.relational.operation import Operation
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ async def test_collisions_are_run_again_and_never_for_ever(postgres_database: st
         assert await store.writer.gather(collide(3), ["a"]) == ["a"]
         assert len(runs) == 4
         runs.clear()
-        with pytest.raises(StoreBusy):
+        with pytest.raises(StoreBusy, match="smaller batches"):
             await store.writer.gather(collide(1_000), ["a"])
         assert len(runs) == RETRIES_MAX + 1
 
@@ -224,3 +225,37 @@ async def test_what_gathers_while_a_flush_is_under_way_travels_together(postgres
         free.set()
         assert await asyncio.gather(first, *others) == [[n] for n in range(6)]
     assert sizes == [1, 5]
+
+
+async def test_what_was_begun_is_undone_also_when_the_program_is_interrupted(postgres_database: str) -> None:
+    class Interrupted(BaseException):
+        pass
+
+    def interrupt(tx: Any, items: list[Any]) -> list[Any]:
+        tx.connection.execute("CREATE TABLE half_done ()")
+        raise Interrupted
+
+    async with opened(postgres_database, inline=True) as store:
+        with pytest.raises(Interrupted):
+            store.writer.gather(operation(interrupt), [1])
+        assert await store.writer.gather(NOTHING, [1]) == [1]
+        with plain(postgres_database) as other:
+            assert one(other, "SELECT to_regclass('half_done')") is None
+
+
+def test_a_put_that_others_are_always_ahead_of_is_given_up() -> None:
+    rounds: list[str] = []
+
+    class Overtaken:
+        """Somebody else's version is there by the time that one is written."""
+
+        def run(self, name: str, /, **bindings: Any) -> list[Any]:
+            return []
+
+        def value(self, name: str, /, **bindings: Any) -> None:
+            rounds.append(name)
+
+    put = definitions.Put("default", "queue", "q", "{}", "bob", None)
+    (answer,) = definitions.PUT.apply(Overtaken(), [put])
+    assert isinstance(answer, StoreBusy)
+    assert rounds == ["definition_put"] * definitions.ROUNDS_MAX

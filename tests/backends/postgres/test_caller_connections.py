@@ -17,9 +17,10 @@ from perdure.ambient import Ids
 from perdure.domain.settlement import Receipt
 from perdure.domain.states import TaskState
 from perdure.domain.task import Body
-from perdure.errors import Invalid, LeaseLost, Misuse
+from perdure.errors import Invalid, LeaseLost, Misuse, StoreBusy
 from perdure.store.ledger import Submitted
-from perdure.store.postgres import submission
+from perdure.store.postgres import caller, submission
+from perdure.store.postgres.lifeline import RETRIES_MAX
 from perdure.store.postgres.store import PostgresStore
 
 RECEIPT = Receipt("", False, Body(b'"kept"'), "kept")
@@ -192,6 +193,27 @@ async def test_a_lost_attempt_gets_no_receipt_and_leaves_the_transaction(
     assert not await store.ledger.receipt_known(lease.hold)
     own.commit()
     assert await store.ledger.receipt_known(lease.hold)
+
+
+async def test_a_submit_that_others_are_always_ahead_of_is_given_up_and_leaves_the_transaction(
+    store: PostgresStore, own: psycopg.Connection[Any], ids: Ids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[int] = []
+
+    def collide(*given: Any, **named: Any) -> Any:
+        rounds.append(1)
+        raise submission.collided("another transaction has taken an idempotency key meanwhile")
+
+    own.execute("INSERT INTO orders VALUES ('lamp')")
+    with monkeypatch.context() as patched:
+        patched.setattr(caller, "submit", collide)
+        with pytest.raises(StoreBusy, match="smaller batches"):
+            store.caller.submit(own, [task(ids.new())])
+    assert len(rounds) == RETRIES_MAX + 1
+    kept = task(ids.new())
+    store.caller.submit(own, [kept])
+    own.commit()
+    assert await known(store, kept.id)
 
 
 # Awaited connections

@@ -14,6 +14,7 @@ from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import Connector
 from perdure.store.postgres.faults import DATA_FAULTS, translate
 from perdure.store.postgres.lending import AwaitedConnection, LentConnection, lend
+from perdure.store.postgres.lifeline import RETRIES_MAX
 from perdure.store.postgres.submission import Collided, submit
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.lanes import Lanes
@@ -34,16 +35,20 @@ class PostgresCaller:
         """Store tasks that exist exactly if the caller's transaction commits.
 
         What is refused leaves the caller's transaction as it was. Who uses a key that another transaction is just
-        using waits for that one.
+        using waits for that one. Raises `StoreBusy` when others were first again and again.
         """
         tx = self._within(connection)
+        collisions = 0
         while True:
             tx.run("caller_savepoint")
             try:
                 answers = submit(tx, tasks, Lanes(), pending=True)
-            except Collided:
+            except Collided as error:
                 # Another transaction was first. What it has written is seen now, unless this one reads as of before.
                 tx.run("caller_undo")
+                collisions += 1
+                if collisions > RETRIES_MAX:
+                    raise translate(error, self._place) from error
                 continue
             except DATA_FAULTS as error:
                 tx.run("caller_undo")

@@ -49,7 +49,7 @@ _STORE_FAULTS: tuple[type[Exception], ...] = (
     MemoryError,
 )
 
-_BUSY: tuple[type[Exception], ...] = (*RETRIED, errors.LockNotAvailable, errors.QueryCanceled)
+_BUSY: tuple[type[Exception], ...] = (errors.LockNotAvailable, errors.QueryCanceled)
 _CROWDED: tuple[type[Exception], ...] = (errors.TooManyConnections, errors.ConfigurationLimitExceeded)
 _GONE = ("08", "57")
 """Classes of states in which the connection or the server has gone away."""
@@ -98,6 +98,12 @@ def _store_fault(error: BaseException, place: str) -> PerdureError:
         return StoreReadOnly(
             f"{place} takes no writes ({told(error)}): name the primary server, and look at "
             "default_transaction_read_only",
+            **facts,
+        )
+    if isinstance(error, RETRIED):
+        return StoreBusy(
+            f"too many transactions met on the same rows of {place}, time and again ({told(error)}): try again later, "
+            "with smaller batches, or at read committed if it was serializable",
             **facts,
         )
     if isinstance(error, _BUSY):

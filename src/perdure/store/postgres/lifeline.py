@@ -69,8 +69,10 @@ class Lifeline:
             session = self._connected(deadline_us)
             try:
                 result = transaction(session)
-            except Exception as error:
+            except BaseException as error:
                 session.roll_back()
+                if not isinstance(error, Exception):
+                    raise
                 if session.broken or isinstance(error, STALE):
                     self.close()
                     self._wait_or_raise(error, deadline_us)

@@ -2,13 +2,16 @@
 
 from typing import Any, NamedTuple
 
-from perdure.errors import Conflict
+from perdure.errors import Conflict, PerdureError, StoreBusy
 from perdure.store.definitions import Definition, DefinitionType
 from perdure.store.relational import acts
 from perdure.store.relational.operation import Operation, Writer
 from perdure.store.relational.transaction import Transaction
 from perdure.store.relational.views import Readers
 from perdure.store.wakeups import Topic
+
+ROUNDS_MAX = 12
+"""How often a put begins again because another transaction came in between."""
 
 
 class Put(NamedTuple):
@@ -41,10 +44,17 @@ def _put_all(tx: Transaction, puts: list[Put]) -> list[Any]:
     return [_put(tx, put) for put in puts]
 
 
-def _put(tx: Transaction, put: Put) -> Definition | Conflict:
-    while (answer := _put_over_what_is_there(tx, put)) is None:
-        pass  # Another transaction has put a version of its own in between.
-    return answer
+def _put(tx: Transaction, put: Put) -> Definition | Conflict | StoreBusy:
+    for _ in range(ROUNDS_MAX):
+        answer = _put_over_what_is_there(tx, put)
+        if answer is not None:
+            return answer
+        # Another transaction has put a version of its own in between.
+    return StoreBusy(
+        f"others changed {put.type} {put.name!r} again and again: read it, then put it once more",
+        what=put.type,
+        id=put.name,
+    )
 
 
 def _put_over_what_is_there(tx: Transaction, put: Put) -> Definition | Conflict | None:
@@ -122,10 +132,13 @@ class RelationalDefinitions:
         actor: str,
         expected: int | None = None,
     ) -> Definition:
-        """Store a document; an unconditional put of what is there already changes nothing. Raises `Conflict`."""
+        """Store a document; an unconditional put of what is there already changes nothing.
+
+        Raises `Conflict`, and `StoreBusy` when others put versions of theirs all the time.
+        """
         put = Put(organization, type, name, document, actor, expected)
         (answer,) = await self._writer.gather(PUT, [put])
-        if isinstance(answer, Conflict):
+        if isinstance(answer, PerdureError):
             raise answer
         stored: Definition = answer
         return stored
