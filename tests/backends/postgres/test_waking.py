@@ -1,5 +1,6 @@
 """Hints reach the waiters of other processes; when they are lost, waiters are told to look for themselves."""
 
+import asyncio
 import logging
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from backends.postgres.opened import end_sessions, opened
 from perdure.domain.limits import SECOND_US
 from perdure.store.postgres import conversation
+from perdure.store.postgres.conversation import Conversation
 from perdure.store.wakeups import Topic
 
 LONG = 30.0
@@ -95,3 +97,33 @@ async def test_closing_sends_what_was_announced_last(postgres_database: str) -> 
         async with opened(postgres_database) as there:
             there.wakeups.announce(Topic.ENDED)
         assert await waiting.wait(LONG) == Topic.ENDED
+
+
+async def test_after_an_error_that_nobody_foresaw_hints_arrive_again(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hear, failed = Conversation.hear, asyncio.Event()
+    loop = asyncio.get_running_loop()
+    complaints: list[str | None] = []
+
+    def fail_once(talk: Conversation) -> None:
+        if not complaints and talk.descriptors():
+            complaints.append(None)
+            raise ValueError("nobody foresaw it")
+        if len(complaints) == 1:
+            complaints.append(talk.complaint)
+            loop.call_soon_threadsafe(failed.set)
+        hear(talk)
+
+    monkeypatch.setattr(Conversation, "hear", fail_once)
+    with caplog.at_level(logging.WARNING, "perdure.store"):
+        async with opened(postgres_database) as here, opened(postgres_database) as there:
+            waiting = here.wakeups.subscribe(Topic.ENDED)
+            await asyncio.wait_for(failed.wait(), LONG)
+            while here.notices():
+                await waiting.wait(LONG)
+            await waiting.wait(0)
+            there.wakeups.announce(Topic.ENDED)
+            assert await waiting.wait(LONG) == Topic.ENDED
+    assert "nobody foresaw it" in (complaints[1] or "")
+    assert [record for record in caplog.records if record.exc_info]

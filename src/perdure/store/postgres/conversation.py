@@ -69,7 +69,7 @@ class Conversation:
                 if not self._hub.watched:
                     self.complaint = None
             except PerdureError as error:
-                self._fail(error)
+                self.fail(error)
         return self._connection is not None
 
     def keep(self, now_us: int) -> None:
@@ -134,7 +134,7 @@ class Conversation:
             while (each := wire.notifies()) is not None:
                 self._arrived.append(each.extra.decode())
         except psycopg.Error as error:
-            self._fail(error)
+            self.fail(error)
         heard = 0
         while self._arrived:
             heard |= self._understand(self._arrived.pop())
@@ -158,13 +158,14 @@ class Conversation:
         try:
             self._connection.execute(statement, {"text": text}, prepare=False)
         except psycopg.Error as error:
-            self._fail(error)
+            self.fail(error)
             return False
         return True
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Let go of the connection because of this error, say so, and try again a little later."""
         self._complain(told(error))
-        self._disconnect()
+        self.close()
         self.retry_us = self._monotonic_us() + RECONNECT_EVERY_US
 
     def _complain(self, reason: str) -> None:

@@ -4,6 +4,8 @@ What a commit announces is sent afterwards, off the path of the commit, because 
 announcers of the server share; what gathers meanwhile travels as one. Only topics travel, never what happened.
 """
 
+import contextlib
+import logging
 import os
 import select
 import threading
@@ -20,6 +22,9 @@ SEND_EVERY_US = 5_000
 """Announcements of one process are at least so far apart."""
 
 
+_log = logging.getLogger("perdure.store")
+
+
 class Line:
     """The line to the other processes, with a thread that begins when first somebody tells or waits."""
 
@@ -29,15 +34,16 @@ class Line:
         self._hub = hub
         self._monotonic_us = (clock or SystemClock()).monotonic_us
         self._closed = False
+        self._bell: tuple[int, int] | None = None
         self._start_over()
         inheritance.in_child(self._start_over)
         hub.on_first(self.begin)
 
     def _start_over(self) -> None:
-        """Begin without a thread: at first, and in a forked child."""
+        """Begin without a thread: at first, and in a forked child, which has a copy of its parent's bell."""
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._bell: tuple[int, int] = (-1, -1)
+        self._take_down_the_bell()
         self._pending = Topic(0)
         self._talk: Conversation | None = None
 
@@ -64,33 +70,48 @@ class Line:
             if self._closed:
                 return
             self._bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-            self._thread = threading.Thread(target=self._run, name="perdure-wakeups", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=self._bell[:1], name="perdure-wakeups", daemon=True)
             self._thread.start()
-        try:
-            os.write(self._bell[1], b".")
-        except BlockingIOError:
-            return
+        if self._bell is not None:
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._bell[1], b".")
 
-    def _run(self) -> None:
+    def _take_down_the_bell(self) -> None:
+        # First the note of it: a child that is forked in between must not close what has these numbers by then.
+        bell, self._bell = self._bell, None
+        for end in bell or ():
+            os.close(end)
+
+    def _run(self, bell: int) -> None:
         talk = self._talk = Conversation(
             self._connector, self._inheritance, self._hub, self._monotonic_us, f"{Entropy().bits(48):012x}"
         )
         sent_us = 0
         while not self._closed:
-            now_us = self._monotonic_us()
-            if self._pending and now_us >= sent_us + SEND_EVERY_US and talk.connected(now_us):
-                sent_us = now_us
+            try:
+                now_us = self._monotonic_us()
+                if self._pending and now_us >= sent_us + SEND_EVERY_US and talk.connected(now_us):
+                    sent_us = now_us
+                    self._send(talk)
+                talk.keep(now_us)
+                self._wait(bell, talk.descriptors(), self._due_us(talk, sent_us))
+                talk.hear()
+            except Exception as error:
+                # Whatever it is: without this thread nothing would be heard or told any more.
+                _log.exception("the line to the other processes failed; it is opened anew")
+                talk.fail(error)
+                self._wait(bell, [], talk.retry_us)
+        self._hang_up(talk)
+
+    def _hang_up(self, talk: Conversation) -> None:
+        try:
+            if self._pending and talk.connected(self._monotonic_us()):
                 self._send(talk)
-            talk.keep(now_us)
-            self._wait(talk, sent_us)
-            talk.hear()
-        if self._pending and talk.connected(self._monotonic_us()):
-            self._send(talk)
-        talk.close()
-        with self._guard:
-            self._thread = None
-            for end in self._bell:
-                os.close(end)
+            talk.close()
+        finally:
+            with self._guard:
+                self._thread = None
+                self._take_down_the_bell()
 
     def _send(self, talk: Conversation) -> None:
         with self._guard:
@@ -99,19 +120,21 @@ class Line:
             with self._guard:
                 self._pending |= topics
 
-    def _wait(self, talk: Conversation, sent_us: int) -> None:
-        now_us = self._monotonic_us()
+    def _due_us(self, talk: Conversation, sent_us: int) -> int:
+        """When there is something to do, if nothing comes before."""
         due_us = talk.due_us()
         if self._pending:
             due_us = min(due_us, max(sent_us + SEND_EVERY_US, talk.retry_us))
+        return due_us
+
+    def _wait(self, bell: int, descriptors: list[int], due_us: int) -> None:
+        """Until the bell rings, something can be read from a descriptor, or it is time."""
         waiting = select.poll()
-        for descriptor in (self._bell[0], *talk.descriptors()):
+        for descriptor in (bell, *descriptors):
             waiting.register(descriptor, select.POLLIN)
-        waiting.poll(max(0, due_us - now_us + 999) // 1_000)
-        try:
-            os.read(self._bell[0], 4_096)
-        except BlockingIOError:
-            return
+        waiting.poll(max(0, due_us - self._monotonic_us() + 999) // 1_000)
+        with contextlib.suppress(BlockingIOError):
+            os.read(bell, 4_096)
 
     async def close(self) -> None:
         """Send what is to be sent and end the thread. Harmless when closed already."""
