@@ -5,7 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from backends.postgres.opened import one, opened, plain
+from perdure.store.postgres.forking import Inheritance
+from perdure.store.sqlite.forking import ForkGate
+from perdure.store.wakeups import Topic
 
 
 def test_parent_and_child_go_on_with_the_same_store(postgres_database: str) -> None:
@@ -42,3 +47,26 @@ async def test_a_child_that_lives_on_does_not_keep_its_parents_sessions_open(pos
         finally:
             os.close(wait)
             os.waitpid(child, 0)
+
+
+async def test_a_child_keeps_no_descriptor_of_its_parents_store(postgres_database: str) -> None:
+    before = set(os.listdir("/dev/fd"))
+    async with opened(postgres_database) as store:
+        await store.ledger.now_us()
+        waiting = store.wakeups.subscribe(Topic.ENDED)
+        assert await waiting.wait(30) == Topic.ENDED
+        child = os.fork()
+        if child == 0:
+            os._exit(len(set(os.listdir("/dev/fd")) - before))
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.parametrize("watch", [Inheritance, ForkGate])
+def test_opening_a_store_adds_no_hook_that_stays(
+    watch: type[Inheritance] | type[ForkGate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[object] = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: added.append(hooks))
+    watch()
+    assert added == []

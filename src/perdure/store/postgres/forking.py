@@ -19,7 +19,7 @@ class Inheritance:
     def __init__(self) -> None:
         self._connections: list[psycopg.Connection[Any]] = []
         self._in_child: list[Callable[[], None]] = []
-        _register(self)
+        _INHERITANCES.add(self)
 
     def admit(self, connection: psycopg.Connection[Any]) -> None:
         """Let go of this connection in children."""
@@ -47,11 +47,13 @@ class Inheritance:
             action()
 
 
-def _register(inheritance: Inheritance) -> None:
-    reference = weakref.ref(inheritance)
+_INHERITANCES: weakref.WeakSet[Inheritance] = weakref.WeakSet()
+"""Those of all stores of this process. The hook is one for all: hooks cannot be removed."""
 
-    def after_in_child() -> None:
-        if (found := reference()) is not None:
-            found.let_go()
 
-    os.register_at_fork(after_in_child=after_in_child)
+def _let_go_of_all() -> None:
+    for inheritance in list(_INHERITANCES):
+        inheritance.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)

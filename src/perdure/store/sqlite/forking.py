@@ -30,7 +30,8 @@ class ForkGate:
         self._connections: list[apsw.Connection] = []
         self._in_child: list[Callable[[], None]] = []
         self._doubtful = False
-        _register(self)
+        with _FORKING:
+            _GATES.add(self)
 
     def turn(self) -> threading.Lock:
         """A lock that one thread holds whenever it is inside of SQLite."""
@@ -90,19 +91,31 @@ class ForkGate:
             action()
 
 
-def _register(gate: ForkGate) -> None:
-    reference = weakref.ref(gate)
+_GATES: weakref.WeakSet[ForkGate] = weakref.WeakSet()
+"""Those of all stores of this process. The hooks are the same for all: hooks cannot be removed."""
+_FORKING = threading.Lock()
+"""Held through a fork: no gate is added meanwhile, and no other thread forks."""
+_closed_gates: list[ForkGate] = []
+"""Those that the fork under way has closed, and opens again."""
 
-    def before() -> None:
-        if (found := reference()) is not None:
-            found.before()
 
-    def after_in_parent() -> None:
-        if (found := reference()) is not None:
-            found.after_in_parent()
+def _before() -> None:
+    _FORKING.acquire()
+    for gate in list(_GATES):
+        gate.before()
+        _closed_gates.append(gate)
 
-    def after_in_child() -> None:
-        if (found := reference()) is not None:
-            found.after_in_child()
 
-    os.register_at_fork(before=before, after_in_parent=after_in_parent, after_in_child=after_in_child)
+def _after_in_parent() -> None:
+    while _closed_gates:
+        _closed_gates.pop().after_in_parent()
+    _FORKING.release()
+
+
+def _after_in_child() -> None:
+    while _closed_gates:
+        _closed_gates.pop().after_in_child()
+    _FORKING.release()
+
+
+os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
