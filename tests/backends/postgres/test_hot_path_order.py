@@ -7,6 +7,7 @@ import pytest
 
 from backends.postgres.crew import Writer, settlings
 from perdure.domain.settlement import Settlement
+from perdure.store.postgres import folding
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.folding import Folds
 from perdure.store.postgres.heads import LANES_MAX
@@ -130,3 +131,21 @@ def test_of_two_folds_at_once_the_second_leaves_it_to_the_first(writer: Writer, 
     writer.commit(first)
     other.close()
     assert counts(writer) == ({"queued": 4}, 0)
+
+
+def test_while_a_fold_takes_all_it_may_the_next_chance_is_taken(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding, "FOLD_MAX_CHANGES", 2)
+    for _ in range(5):
+        writer.submit(writer.tasks(1, kind="kind-0"))
+    folds = Folds(StoppedClock())  # type: ignore[arg-type]
+    left = []
+    for _ in range(4):
+        with writer.transaction() as tx:
+            folds.fold_if_time(tx)
+        left.append(counts(writer)[1])
+    writer.submit(writer.tasks(1, kind="kind-0"))
+    with writer.transaction() as tx:
+        folds.fold_if_time(tx)
+    assert (left, counts(writer)) == ([3, 1, 0, 0], ({"queued": 6}, 1))

@@ -37,14 +37,17 @@ class _Worker(NamedTuple):
 
 
 class Claims:
-    """Claims of one process, with what it remembers between them. Used by one thread at a time."""
+    """Claims of one process, with what it remembers between them. Used by one thread at a time.
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    `folds` fold changes of counts on the way, after a claim.
+    """
+
+    def __init__(self, clock: Clock | None = None, folds: Folds | None = None) -> None:
         clock = clock or SystemClock()
-        self._catalogue = Catalogue(clock)
         self._marks = Marks(clock)
+        self._catalogue = Catalogue(clock, self._marks.keep_only)
         self._heads = Heads(clock, self._marks)
-        self._folds = Folds(clock)
+        self._folds = folds or Folds(clock)
 
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
         """Lease tasks to the workers of these requests, one after the other, in the order of their rows' locks."""

@@ -6,13 +6,17 @@ from perdure.store.postgres.transaction import Transaction
 
 FOLD_EVERY_US = limits.SECOND_US
 FOLD_MAX_CHANGES = 5_000
-"""The most changes that one fold takes."""
+"""The most changes that one fold takes. After a fold that took as many, the next chance is taken at once."""
 FOLD_WHOLE_EVERY = 60
 """Each fold begins where the last one found its first change; one in so many begins at the first there is."""
 
 
 class Folds:
-    """Folds now and then. Readers of counts add what is not folded yet: only what that costs them depends on it."""
+    """Folds now and then. From any thread: of two folds at once, the second leaves it to the first.
+
+    Readers of counts add what is not folded yet, so only what that costs them depends on this: they read the changes of
+    one `FOLD_EVERY_US`, and more only where more than `FOLD_MAX_CHANGES` come between two chances to fold.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._monotonic_us = clock.monotonic_us
@@ -25,7 +29,8 @@ class Folds:
         now_us = self._monotonic_us()
         if now_us >= self._next_us:
             self._next_us = now_us + FOLD_EVERY_US
-            self.fold(tx)
+            if self.fold(tx) >= FOLD_MAX_CHANGES:
+                self._next_us = now_us
 
     def fold(self, tx: Transaction) -> int:
         """Fold some changes; how many."""

@@ -1,6 +1,6 @@
 """Which lanes a worker may claim from, most urgent first."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -43,9 +43,13 @@ class Grants(NamedTuple):
 
 
 class Catalogue:
-    """Every lane of the store, and which of them fit whom. What a number stands for never changes. For one thread."""
+    """Every lane of the store, and which of them fit whom. What a number stands for never changes. For one thread.
 
-    def __init__(self, clock: Clock) -> None:
+    `keep_only` is told which lanes there are when others have gone.
+    """
+
+    def __init__(self, clock: Clock, keep_only: Callable[[Collection[int]], None]) -> None:
+        self._keep_only = keep_only
         self._monotonic_us = clock.monotonic_us
         self._lanes: dict[int, Lane] = {}
         self._newest = 0
@@ -81,6 +85,7 @@ class Catalogue:
         self._lanes = self._read(tx, above=0)
         if self._lanes.keys() != before:
             self._fitting.clear()
+            self._keep_only(self._lanes.keys())
         ended_us = self._monotonic_us()
         self._load_all_us = ended_us + max(LOAD_ALL_US, LOAD_ALL_SHARE * (ended_us - begun_us))
 

@@ -14,16 +14,20 @@ from perdure.store.relational.views import Readers
 
 
 class PostgresLedger(RelationalLedger):
-    """Meets `store.ledger.Ledger`."""
+    """Meets `store.ledger.Ledger`.
+
+    Changes of counts are folded on the way by `claim` and, for stores where nobody claims, by `promote`: by whichever
+    comes first when it is time.
+    """
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
-        claims = Claims()
+        self._folds = Folds(SystemClock())
+        claims = Claims(folds=self._folds)
         shapes = Shapes(submission.submit, job_submission.submit_jobs, claims.claim, settling.settle, renewing.renew)
         super().__init__(writer, readers, shapes)
-        self._folds = Folds(SystemClock())
 
     async def promote(self, limit: int) -> Swept:
-        """As everywhere. Counts are folded on the way, where there is a duty and nobody claims."""
+        """As everywhere. Changes of counts are folded on the way, if it is time."""
 
         def act(tx: Any) -> Swept:
             self._folds.fold_if_time(tx)

@@ -52,6 +52,11 @@ class Marks:
         for (lane, front), place in last.items():
             (self._front if front else self._line)[lane] = place + 1
 
+    def keep_only(self, lanes: Collection[int]) -> None:
+        """Forget the marks of all other lanes."""
+        self._front = {lane: mark for lane, mark in self._front.items() if lane in lanes}
+        self._line = {lane: mark for lane, mark in self._line.items() if lane in lanes}
+
     def look_below(self, tx: Transaction, lanes: Collection[int]) -> None:
         """Take the marks of these lanes back to what is there below them, if it is time to look."""
         begun_us = self._monotonic_us()

@@ -33,7 +33,8 @@ class Lanes:
 
     A number stands for one lane for ever. A lane that has been empty for `KEPT_US` is removed, though, and gets another
     number when it is needed again: so the number of a lane is trusted for `TRUSTED_US`, then asked for anew, and asking
-    makes it one that is in use. `KEPT_US` is longer than any transaction that asked may stay open.
+    makes it one that is in use. `KEPT_US` is longer than any transaction that asked may stay open. What numbers stand
+    for is forgotten as often, so that lanes that have gone do not stay in memory.
     """
 
     def __init__(self) -> None:
@@ -43,14 +44,18 @@ class Lanes:
 
     def numbers(self, tx: Transaction, wanted: Iterable[Lane]) -> dict[Lane, int]:
         """The numbers of lanes; those that are not there yet are made."""
+        self._forget_in_time(tx)
         numbers = self._numbers
-        if not 0 <= tx.now_us - self._trusted_since_us < TRUSTED_US:
-            numbers.clear()
-            self._trusted_since_us = tx.now_us
         known = {lane: numbers.get(lane, 0) for lane in wanted}
         if not all(known.values()):
             known |= self._find(tx, sorted(lane for lane, number in known.items() if not number))
         return known
+
+    def _forget_in_time(self, tx: Transaction) -> None:
+        if not 0 <= tx.now_us - self._trusted_since_us < TRUSTED_US:
+            self._numbers.clear()
+            self._lanes.clear()
+            self._trusted_since_us = tx.now_us
 
     def _find(self, tx: Transaction, missing: list[Lane]) -> dict[Lane, int]:
         rows = batch([(*lane[:3], msgspec.json.encode(lane.capabilities).decode(), lane.priority) for lane in missing])
@@ -65,6 +70,7 @@ class Lanes:
 
     def describe(self, tx: Transaction, numbers: Iterable[int]) -> dict[int, Lane]:
         """What lanes of these numbers stand for."""
+        self._forget_in_time(tx)
         wanted = list(numbers)
         unknown = [number for number in wanted if number not in self._lanes]
         if unknown:
