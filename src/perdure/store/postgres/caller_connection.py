@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from perdure.errors import Misuse
+from perdure.errors import Misuse, invariant
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import Connector
 from perdure.store.postgres.lending import AwaitedConnection, LentConnection
@@ -68,9 +68,9 @@ class CallerConnections:
 
     def _look(self) -> Place:
         with self._connector.dial() as connection:
-            row = connection.execute(STATEMENTS["caller_place"].text).fetchone()
-        assert row is not None
-        return Place(*row[:3])
+            rows = connection.execute(STATEMENTS["caller_place"].text).fetchall()
+        invariant(len(rows) == 1, "a connection has one place")
+        return Place(*rows[0][:3])
 
 
 def driver_connection(connection: Any) -> psycopg.Connection[Any]:

@@ -13,6 +13,7 @@ from psycopg import errors
 from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
+from perdure.errors import invariant
 from perdure.store.postgres.statements import STATEMENTS
 
 PREPARE_AFTER = 5
@@ -57,9 +58,9 @@ class Session:
         self._begin_reading = self._compose(named, reading)
 
     def _facts(self) -> tuple[int, int]:
-        row = self.connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchone()
-        assert row is not None
-        return row[0], row[1]
+        rows = self.connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchall()
+        invariant(len(rows) == 1, "a server tells its facts in one row")
+        return rows[0][0], rows[0][1]
 
     def _compose(self, names: list[str], limits: Limits, *, durable: bool = False, local: bool = True) -> bytes:
         """One text of these statements, for one round trip. `local`: what they set holds for the transaction alone."""
@@ -81,8 +82,8 @@ class Session:
     def _begin(self, text: bytes) -> int:
         answer = self._ask(text)
         value = answer.get_value(0, answer.nfields - 1)
-        assert value is not None
-        return int(value)
+        invariant(value is not None, "a transaction begins at an instant")
+        return int(value or 0)
 
     def commit(self) -> None:
         """Commit. When this raises, nobody knows whether the server has."""
