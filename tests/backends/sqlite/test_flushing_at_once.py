@@ -88,30 +88,47 @@ async def test_an_item_at_fault_is_found_by_the_thread_and_its_caller_is_told(th
 # The file is somebody else's
 
 
-async def turns_while(act: Callable[[], None], answer: asyncio.Future[Any]) -> None:
-    """The loop turns, nothing is answered; then the file is let go of."""
-    for _ in range(20):
-        await asyncio.sleep(0.001)
+def left_to_the_thread(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Is set once the writer's thread begins to flush what the loop could not."""
+    begun, flush = threading.Event(), store.writer.commits.flush
+
+    def flush_and_tell(calls: Any) -> None:
+        begun.set()
+        flush(calls)
+
+    monkeypatch.setattr(store.writer.commits, "flush", flush_and_tell)
+    return begun
+
+
+async def turns_while(act: Callable[[], None], answer: asyncio.Future[Any], begun: threading.Event) -> None:
+    """The loop turns while the thread waits, nothing is answered; then the file is let go of."""
+    assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
     assert not answer.done()
     act()
 
 
-async def test_a_transaction_elsewhere_is_waited_for_without_holding_the_loop_up(threaded: SqliteStore):
+async def test_a_transaction_elsewhere_is_waited_for_without_holding_the_loop_up(
+    threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch
+):
     elsewhere = apsw.Connection(threaded.path)
     elsewhere.execute("BEGIN IMMEDIATE")
     await alone(threaded)
+    begun = left_to_the_thread(threaded, monkeypatch)
     answer = asyncio.ensure_future(threaded.writer.gather(ADDING, ["a"]))
-    await turns_while(lambda: elsewhere.execute("ROLLBACK") and None, answer)
+    await turns_while(lambda: elsewhere.execute("ROLLBACK") and None, answer, begun)
     assert await answer == ["noted a"]
     elsewhere.close()
 
 
-async def test_another_process_turn_is_waited_for_without_holding_the_loop_up(threaded: SqliteStore):
+async def test_another_process_turn_is_waited_for_without_holding_the_loop_up(
+    threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch
+):
     other = FileLock(threaded.path, 1.0)
     other.acquire()
     await alone(threaded)
+    begun = left_to_the_thread(threaded, monkeypatch)
     answer = asyncio.ensure_future(threaded.writer.gather(ADDING, ["a"]))
-    await turns_while(other.release, answer)
+    await turns_while(other.release, answer, begun)
     assert await answer == ["noted a"]
     other.close()
 
@@ -335,3 +352,25 @@ asyncio.run(main())
 
 def test_a_fork_between_a_call_and_its_flush_writes_it_once(tmp_path: Path):
     assert finish(start(FORK_BEFORE_THE_LOOK, tmp_path / "perdure.db")) == "0 ['child', 'parent']\n"
+
+
+async def test_an_interrupt_just_after_the_beginning_of_a_commit_leaves_no_transaction_and_no_caller_behind(
+    threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch
+):
+    """As by Ctrl-C: the handler of a signal raises on the main thread, between two lines of ours."""
+    await make_table(threaded)
+    await alone(threaded)
+
+    class Interrupted(BaseException):
+        pass
+
+    def interrupted(*_: Any) -> None:
+        monkeypatch.undo()
+        raise Interrupted
+
+    monkeypatch.setattr(threaded.writer.commits, "_run_and_commit", interrupted)
+    answer = threaded.writer.gather(ADDING, ["kept"])
+    with pytest.raises(Interrupted):
+        threaded.writer._look_at_backlog()
+    assert await answer == ["noted kept"]
+    assert await read_notes(threaded) == ["kept"]
