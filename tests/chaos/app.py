@@ -13,6 +13,7 @@ from pathlib import Path
 import perdure
 from chaos import faults
 from chaos.effects import Effects
+from perdure.cli.problems import tell
 
 LIFE_SECONDS = 240
 """A process of these cases ends itself after so long, whatever happens to whoever started it."""
@@ -144,4 +145,8 @@ async def _work() -> None:
 if __name__ == "__main__":
     die_with_parent()
     faults.do_as_told()
-    asyncio.run(_work())
+    try:
+        asyncio.run(_work())
+    except perdure.PerdureError as error:
+        # As the command says it: one line, and a code that tells a store at fault from work that failed.
+        sys.exit(tell(error, as_json=False))
