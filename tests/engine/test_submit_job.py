@@ -12,7 +12,7 @@ from perdure.domain.task import Job
 from perdure.engine.build_task import TaskBuilder
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.kinds import Kinds, Names
-from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
+from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest, KindDefinition
 from perdure.engine.submit_job import build_job
 from perdure.errors import IdempotencyConflict, Invalid, Refused, TooLarge
 
@@ -108,6 +108,21 @@ async def test_a_bad_job_is_refused_whole(bench: Bench, request_: JobRequest, fi
     assert refusal.value.fields["field"] == field
     assert named in refusal.value.message
     assert (await bench.engine.views.jobs(ME.organization, [], 10)).rows == []
+
+
+@pytest.mark.parametrize("bound", ["a", ["a"]])
+async def test_a_task_whose_fields_are_bound_needs_no_payload(bench: Bench, bound: str | list[str]) -> None:
+    schema = {"type": "object", "properties": {"x": {}}, "required": ["x"]}
+    await bench.engine.declare([KindDefinition(kind="taker", schema=schema)], ME)
+    taker = node("b", "a", kind="taker", bindings={"x": bound})
+    job = await bench.engine.submit_job(JobRequest(name="j", tasks=[node("a"), taker]), ME)
+    payloads = {}
+    for name, task_id in job.task_ids.items():
+        view = await bench.engine.views.task(ME.organization, task_id)
+        assert view is not None
+        assert view.payload is not None
+        payloads[name] = view.payload.data
+    assert payloads == {"a": b"null", "b": b"{}"}
 
 
 async def test_metadata_of_a_job_is_bounded(bench: Bench) -> None:

@@ -47,6 +47,11 @@ def test_a_yaml_file_becomes_a_request() -> None:
     assert job.seconds is None
 
 
+def test_a_field_may_take_the_results_of_several() -> None:
+    text = TASK + "- {name: b, kind: k}\n- {name: c, kind: k, depends_on: [a, b], bindings: {x: [a, b]}}\n"
+    assert read_job("job.yaml", text.encode()).request.tasks[2].bindings == {"x": ["a", "b"]}
+
+
 def test_the_same_job_in_json_is_the_same_request() -> None:
     value = {
         "name": "two",
@@ -154,6 +159,7 @@ TASK = "name: j\ntasks:\n- name: a\n  kind: k\n"
         (TASK + "  depends_on: [b]\n- {name: b, kind: k, depends_on: [a]}\n", 6, "in a circle: "),
         (TASK + "  depends_on: [b, b]\n- {name: b, kind: k}\n", 6, "twice in depends_on"),
         (TASK + "  bindings: {x: b}\n- {name: b, kind: k}\n", 5, "must be in depends_on too"),
+        (TASK + "  bindings: {x: [b]}\n- {name: b, kind: k}\n", 5, "must be in depends_on too"),
         ("name: j\ntasks: []\n", 2, "at least one task"),
     ],
 )

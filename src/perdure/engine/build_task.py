@@ -22,6 +22,9 @@ _NOT_HASHED = frozenset({"payload", "trace", "idempotency_key"})
 
 _DEFAULT_RETRY = Retry()
 _JSON = encoding.JSON
+_NULL = b"null"
+_NO_FIELDS = b"{}"
+"""The payload of a task that says none, where results of others fill fields of it."""
 
 
 class Place(NamedTuple):
@@ -129,6 +132,8 @@ class TaskBuilder:
 
     def _payload(self, request: TaskRequest, kind: Kind, bound: Collection[str] = ()) -> str:
         data = encoding.encode(request.payload, "payload", self._payload_max_bytes)
+        if bound and data == _NULL:
+            data = _NO_FIELDS
         if kind.schema is not None and not kind.is_known_to_take(request.payload):
             kind.check_payload(data, bound)
         self.bytes_left -= len(data)

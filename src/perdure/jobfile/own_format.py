@@ -39,12 +39,13 @@ def decode(document: Document) -> JobRequest:
 def _check_bindings(document: Document, request: JobRequest) -> None:
     for index, task in enumerate(request.tasks):
         above = {parent_name(each) for each in task.depends_on}
-        for field, parent in task.bindings.items():
-            if parent not in above:
-                document.refuse(
-                    ("tasks", index, "bindings", field),
-                    f"task {task.name!r} takes its result from {parent!r}, so that must be in depends_on too",
-                )
+        for field, bound in task.bindings.items():
+            for parent in [bound] if isinstance(bound, str) else bound:
+                if parent not in above:
+                    document.refuse(
+                        ("tasks", index, "bindings", field),
+                        f"task {task.name!r} takes its result from {parent!r}, so that must be in depends_on too",
+                    )
 
 
 def _check_retries(document: Document) -> None:
