@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Perdure
+from perdure.app import App
 from perdure.cli.task_wait import _watch
 from perdure.errors import StoreBusy
 
@@ -33,6 +34,29 @@ def test_a_submitted_task_is_listed_and_shown(perdure: Perdure) -> None:
 def test_without_json_submit_writes_the_id_alone(perdure: Perdure) -> None:
     answer = perdure("submit", "a.kind")
     assert perdure("task", "show", answer.out.strip(), "--json").json["payload"] is None
+
+
+def test_no_json_is_no_fields_where_a_kind_takes_fields(perdure: Perdure) -> None:
+    app = App()
+
+    @app.task("greet")
+    async def greet(name: str = "you") -> str:
+        return name
+
+    @app.task("meet")
+    async def meet(name: str) -> str:
+        return name
+
+    async def declare() -> None:
+        system = await app.system()
+        await system.engine.declare(app.registry.definitions(), app.principal)
+        await app.close()
+
+    asyncio.run(declare())
+    answer = perdure("submit", "greet")
+    assert perdure("task", "show", answer.out.strip(), "--json").json["payload"] == {}
+    assert perdure("submit", "greet", "null", "--json").problem["fields"]["field"] == "payload"
+    assert '"name" is a required property' in perdure("submit", "meet").err
 
 
 def test_an_idempotency_key_makes_one_task(perdure: Perdure) -> None:

@@ -18,13 +18,22 @@ if TYPE_CHECKING:
 
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="The kind of the task.", show_default=False)]
-Payload = Annotated[str, typer.Argument(metavar="JSON", help="The payload; @FILE reads a file, - standard input.")]
+Payload = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[JSON]",
+        help="The payload; @FILE reads a file, - standard input. Without: {} where the kind takes fields, else null.",
+        show_default=False,
+    ),
+]
 Queue = Annotated[str | None, typer.Option(help="The queue.")]
 Priority = Annotated[int | None, typer.Option(min=0, max=9, help="9 is most urgent; 4 if not said.")]
 Delay = Annotated[float | None, typer.Option(min=0, help="Seconds until it may run.")]
 RunAt = Annotated[str | None, typer.Option(help="When it may run: 2026-12-01T08:00:00Z.")]
 MaxAttempts = Annotated[int | None, typer.Option(min=1, help="How often its handler may fail.")]
-Timeout = Annotated[float | None, typer.Option(min=0, help="Seconds that one attempt may take.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=0, help="Seconds that one attempt may take; for the wait: --wait-timeout.")
+]
 Ttl = Annotated[float | None, typer.Option(min=0, help="Seconds within which it must have begun.")]
 ExecutionLimit = Annotated[float | None, typer.Option(min=1, help="Seconds from first claim to end.")]
 IdempotencyKey = Annotated[str | None, typer.Option(help="The same key again makes no second task.")]
@@ -32,12 +41,17 @@ Labels = Annotated[list[str] | None, typer.Option("--label", help="A label, NAME
 Capabilities = Annotated[list[str] | None, typer.Option("--capability", help="What its worker must be able to do.")]
 Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")]
-WaitTimeout = Annotated[float | None, typer.Option(min=0, help="Wait no longer, in seconds.")]
+WaitTimeout = Annotated[
+    float | None, typer.Option(min=0, help="With --wait: seconds to wait at most; the task goes on.")
+]
+
+NOT_SAID: Any = object()
+"""Stands for the payload of a command line without one."""
 
 
 def submit(
     kind: Kind,
-    payload: Payload = "null",
+    payload: Payload = None,
     queue: Queue = None,
     priority: Priority = None,
     delay: Delay = None,
@@ -66,7 +80,8 @@ def submit(
         "labels": _labels(labels),
         "metadata": _value(metadata),
     }
-    request = TaskRequest(kind=kind, payload=_json(_content(payload), "JSON"), **where, **when, **how, **known)
+    value = NOT_SAID if payload is None else _json(_content(payload), "JSON")
+    request = TaskRequest(kind=kind, payload=value, **where, **when, **how, **known)
     submitted = _submitted(request, store, json, wait)
     if wait:
         from perdure.cli.task_wait import wait_for
@@ -89,12 +104,22 @@ async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> 
     from perdure.domain.states import ENDED
     from perdure.errors import PerdureError
 
+    if request.payload is NOT_SAID:
+        request.payload = {} if await _takes_fields(session, request.kind) else None
     [answer] = await session.operations.submit([request], session.principal)
     if isinstance(answer, PerdureError):
         raise answer
     if note and answer.state is not None and answer.state not in ENDED:
         await note_unserved(session, [request.kind])
     return answer
+
+
+async def _takes_fields(session: "Session", kind: str) -> bool:
+    """Whether the payload of a kind has to be an object, as far as the store knows the kind."""
+    for known in await session.operations.kinds(session.principal):
+        if known.name == kind:
+            return known.schema is not None and known.schema.get("type") == "object"
+    return False
 
 
 def _tell(submitted: "Submitted", as_json: bool) -> None:
