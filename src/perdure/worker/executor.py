@@ -1,4 +1,4 @@
-"""Runs one held attempt to its outcome. It never raises."""
+"""Runs one held attempt to its outcome. Nothing that a handler raises gets past it."""
 
 import asyncio
 import contextvars
@@ -85,9 +85,11 @@ class Executor:
             return outcome_of_value(held, value)
         except BadPayload as error:
             return bad_payload(error)
-        except (GeneratorExit, KeyboardInterrupt):
+        except GeneratorExit:
             raise
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and held.started_us is None:
+                raise  # not the handler's
             return outcome_of_error(held, error)
 
     def _context(self, held: HeldAttempt, inputs: Inputs) -> Context | SyncContext:
