@@ -26,7 +26,7 @@ from perdure.telemetry.logs import LogLines
 from perdure.telemetry.metrics import Metrics
 from perdure.telemetry.observed import OUTCOMES, ObservedDuty, ObservedOperations
 from perdure.telemetry.several import Several
-from perdure.wiring import System, worker_settings
+from perdure.wiring import System, shown, worker_settings
 
 if TYPE_CHECKING:
     from perdure.worker.held import HeldAttempt
@@ -89,6 +89,7 @@ class Watched:
             chance=system.chance,
             version=version("perdure"),
             handled=self._handled,
+            address=shown(system.settings.store),
             tracer=system.tracer,
         )
 

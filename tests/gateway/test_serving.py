@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import logging
 import signal
 import threading
 from pathlib import Path
@@ -24,6 +25,14 @@ async def test_a_request_over_a_socket_is_answered(tmp_path: Path):
     async with serving(tmp_path) as served:
         answer = await exchange(port_of(served), GOOD)
         assert answer.startswith(b"HTTP/1.1 202 ")
+
+
+async def test_the_worker_of_a_served_process_names_its_store(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "perdure.worker")
+    async with serving(tmp_path, role="worker"), asyncio.timeout(PATIENCE):
+        while not (told := [line for line in caplog.messages if " works for " in line]):
+            await asyncio.sleep(0)
+    assert f"works for {tmp_path / 'perdure.db'}:" in told[0]
 
 
 async def test_half_requests_and_noise_end_with_a_problem(tmp_path: Path):
