@@ -95,26 +95,23 @@ _GATES: weakref.WeakSet[ForkGate] = weakref.WeakSet()
 """Those of all stores of this process. The hooks are the same for all: hooks cannot be removed."""
 _FORKING = threading.Lock()
 """Held through a fork: no gate is added meanwhile, and no other thread forks."""
-_closed_gates: list[ForkGate] = []
-"""Those that the fork under way has closed, and opens again."""
 
 
 def _before() -> None:
     _FORKING.acquire()
     for gate in list(_GATES):
         gate.before()
-        _closed_gates.append(gate)
 
 
 def _after_in_parent() -> None:
-    while _closed_gates:
-        _closed_gates.pop().after_in_parent()
+    for gate in list(_GATES):
+        gate.after_in_parent()
     _FORKING.release()
 
 
 def _after_in_child() -> None:
-    while _closed_gates:
-        _closed_gates.pop().after_in_child()
+    for gate in list(_GATES):
+        gate.after_in_child()
     _FORKING.release()
 
 
