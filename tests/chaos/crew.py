@@ -134,6 +134,8 @@ class Crew:
             with contextlib.suppress(ProcessLookupError):
                 member.signal(signal.SIGKILL)
             member.process.wait()
+            if member.process.stdin is not None:
+                member.process.stdin.close()
 
 
 def _python(module: str) -> list[str]:

@@ -18,7 +18,7 @@ GROWING = ("live", "tasks", "ends", "attempts", "events", "edges", "parts", "rec
 ALIAS = re.compile(rf"\bperdure_({'|'.join(GROWING)})\s+AS\s+(\w+)")
 BINDING = re.compile(r":(\w+)")
 OPERATIONS = sorted(
-    name for name in STATEMENTS if not name.startswith(("schema_", "synchronous_", "transaction_", "view_"))
+    name for name in STATEMENTS if not name.startswith(("copy_", "schema_", "synchronous_", "transaction_", "view_"))
 )
 
 

@@ -78,6 +78,8 @@ class Commits:
     def adopt(self, connection: apsw.Connection) -> None:
         """Write through this connection."""
         self._connection = connection
+        if self._identity is not None:
+            self._identity.forget_log()
         self._synchronous = ""
         self._gate.admit(connection)
         self._wal.watch(connection)
@@ -142,6 +144,7 @@ class Commits:
 
     def _transact_at_once(self, connection: apsw.Connection, call: Call) -> bool:
         begun_us = self._monotonic_us()
+        self._end_interrupted(connection)
         try:
             self._synchronize(connection, call.operation.durable)
             connection.set_busy_timeout(0)
@@ -157,6 +160,10 @@ class Commits:
             self._fail([call], error)
         except Exception:
             return False
+        except BaseException:
+            # A signal handler that raises: others must not find the file locked until the next write of this process.
+            self._roll_back(connection)
+            raise
         return True
 
     @property
@@ -235,6 +242,7 @@ class Commits:
 
     def _transact(self, groups: list[list[Call]]) -> None:
         connection = self.connected()
+        self._end_interrupted(connection)
         self._synchronize(connection, any(group[0].operation.durable for group in groups))
         connection.execute(_BEGIN)
         self._run_and_commit(connection, groups)
@@ -247,6 +255,8 @@ class Commits:
             answers = [self._apply(tx, group) for group in groups]
             self._clock.note(tx)
             connection.execute(_COMMIT)
+            if self._identity is not None:
+                self._identity.check_log()
         except BaseException:
             self._roll_back(connection)
             raise
@@ -278,6 +288,11 @@ class Commits:
         if wanted is not self._synchronous:
             connection.execute(wanted)
             self._synchronous = wanted
+
+    def _end_interrupted(self, connection: apsw.Connection) -> None:
+        """A signal handler that raises may have ended a commit on the main thread just after its beginning."""
+        if connection.in_transaction:
+            self._roll_back(connection)
 
     def _roll_back(self, connection: apsw.Connection) -> None:
         # SQLite has rolled back by itself after a full disk or an input or output error.

@@ -3,14 +3,14 @@
 Locks of POSIX are not inherited, but SQLite's memory of them is: a connection that a child opens beside inherited ones
 believes that it holds locks which the kernel never gave it. So no fork happens while one of our threads is inside of
 SQLite (a mutex would stay locked in the child for ever), and the child closes the inherited connections before it does
-anything else; that touches no lock of the parent. Then it opens its own.
+anything else, a program's own on the same file too; that touches no lock of the parent. Then it opens its own.
 """
 
 import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import apsw
 
@@ -54,6 +54,11 @@ class ForkGate:
         """Do this in children, once the inherited connections are closed."""
         self._in_child.append(action)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether this is a child that was forked in the middle of a transaction."""
+        return self._doubtful
+
     def check(self) -> None:
         """Raise `UnsafeStore` in a child that was forked in the middle of a transaction."""
         if self._doubtful:
@@ -95,6 +100,25 @@ _GATES: weakref.WeakSet[ForkGate] = weakref.WeakSet()
 """Those of all stores of this process. The hooks are the same for all: hooks cannot be removed."""
 _FORKING = threading.Lock()
 """Held through a fork: no gate is added meanwhile, and no other thread forks."""
+_FILES: set[str] = set()
+"""The real paths of all stores that this process has opened."""
+
+
+@contextlib.contextmanager
+def opening(path: str) -> Iterator[None]:
+    """Open the file of a store meanwhile: nobody forks before it is done."""
+    with _FORKING:
+        _FILES.add(os.path.realpath(path))
+        yield
+
+
+def _put_away_strangers() -> None:
+    """Close what else is open on these files: a program's own connections, and those that are only being opened."""
+    for connection in apsw.connections():
+        with contextlib.suppress(apsw.Error):
+            if os.path.realpath(connection.filename) in _FILES:
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.close(True)
 
 
 def _before() -> None:
@@ -110,8 +134,12 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
+    doubtful = False
     for gate in list(_GATES):
         gate.after_in_child()
+        doubtful = doubtful or gate.doubtful
+    if not doubtful:
+        _put_away_strangers()
     _FORKING.release()
 
 

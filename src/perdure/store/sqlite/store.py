@@ -15,12 +15,12 @@ from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
 from perdure.store.sqlite.commits import SYNCHRONOUS, Commits
 from perdure.store.sqlite.faults import translate
-from perdure.store.sqlite.forking import ForkGate
+from perdure.store.sqlite.forking import ForkGate, opening
 from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.opening import MEMORY, absolute, check_place, check_version, open_reading, open_writing
 from perdure.store.sqlite.readers import InlineReaders, Readers
-from perdure.store.sqlite.schema import SqliteSchema, check_current, known_steps, take_steps
+from perdure.store.sqlite.schema import SqliteSchema, check_current, check_file, known_steps, take_steps
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.wakeups import ForeignChanges
 from perdure.store.sqlite.wal import WriteAheadLog, long_log
@@ -70,7 +70,7 @@ class SqliteStore:
         migrate: bool = True,
         lock_timeout: float = LOCK_TIMEOUT,
     ) -> "SqliteStore":
-        """Open the file, creating it when it is not there, and bring its schema up to date if `migrate`.
+        """Open the file. If `migrate`, create it when it is not there, and bring its schema up to date.
 
         `inline`: no threads; every call runs at once on the caller's loop. `synchronous`: "FULL" (each acknowledged
         write survives a power loss), "NORMAL" or "OFF" (tests). Raises `StoreUnreachable`, `StoreReadOnly`,
@@ -134,11 +134,19 @@ def _commits(
 
 
 def _prepare(path: str, clock: Clock, migrate: bool, lock_timeout: float) -> Opened:
+    with opening(path):
+        return _prepare_undisturbed(path, clock, migrate, lock_timeout)
+
+
+def _prepare_undisturbed(path: str, clock: Clock, migrate: bool, lock_timeout: float) -> Opened:
     check_version(apsw.sqlite_lib_version())
     if path == MEMORY:
         connection = open_writing(path, lock_timeout)
         return Opened(connection, None, _settle_in(connection, clock, migrate))
     check_place(path)
+    if not migrate:
+        # Before the lock and the log are put beside the file, which may be another program's.
+        check_file(path, lock_timeout)
     try:
         lock = FileLock(path, lock_timeout)
         try:

@@ -81,12 +81,17 @@ class Writer:
         call = self._backlog.take_lone(HERE_MAX_ITEMS)
         if call is None:
             self._backlog.nudge()
-        elif self.commits.flush_at_once(call):
-            call.resolve()
-            if self.commits.checkpoint_due:
-                self._backlog.nudge()
-        else:
-            self._leave_to_thread(call)
+            return
+        try:
+            self.commits.flush_at_once(call)
+        finally:
+            # However that ended, by a signal handler that raises too: somebody waits for an answer.
+            if call.answered:
+                call.resolve()
+            else:
+                self._leave_to_thread(call)
+        if self.commits.checkpoint_due:
+            self._backlog.nudge()
 
     def _leave_to_thread(self, call: Call) -> None:
         try:
