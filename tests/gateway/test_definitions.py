@@ -75,3 +75,9 @@ async def test_what_is_no_tag_is_malformed(value: str, asker: Asker):
     assert (await asker.ask("DELETE", QUEUE, headers={"if-none-match": "*"})).status == 400
     both = {"if-none-match": "*", "if-match": "*"}
     assert (await asker.ask("PUT", QUEUE, {}, headers=both)).status == 412
+
+
+async def test_a_weak_tag_never_stands_for_what_is_stored(asker: Asker):
+    tag = (await asker.ask("PUT", QUEUE, {})).headers["etag"]
+    assert (await asker.ask("PUT", QUEUE, {"depth": 5}, headers={"if-match": f"W/{tag}"})).status == 412
+    assert (await asker.ask("PUT", QUEUE, {"depth": 5}, headers={"if-match": tag})).status == 200

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 from perdure.errors import Malformed
 
-_ETAG = re.compile(rb'(?:W/)?"([\x21\x23-\x7e]{0,100})"')
+_ETAG = re.compile(rb'(W/)?"([\x21\x23-\x7e]{0,100})"')
 
 
 class Conditions(NamedTuple):
-    """Each is a tag without its quotes, `*`, or `None` for what was not said."""
+    """Each is a tag without its quotes, `*`, or `None` for what was not said. A weak tag never matches in `If-Match`: it
+    is kept as what no tag of ours is.
+    """
 
     if_match: str | None = None
     if_none_match: str | None = None
@@ -32,6 +34,7 @@ def _tag(headers: Mapping[bytes, bytes], name: bytes, field: str) -> str | None:
     if value == b"*":
         return "*"
     found = _ETAG.fullmatch(value)
-    if found is None or not found[1]:
+    if found is None or not found[2]:
         raise Malformed(f'{field} must be * or one ETag in quotes, as "3-1f2e3d4c5b6a"', field=field)
-    return found[1].decode("ascii")
+    weak = "W/" if found[1] and name == b"if-match" else ""
+    return weak + found[2].decode("ascii")
