@@ -102,11 +102,13 @@ async def open_system(
     ids: Ids | None = None,
     chance: Chance | None = None,
     inline: bool = False,
+    migrate: bool = True,
     tracer: "Tracer | None" = None,
 ) -> System:
     """Open what the settings name. Raises `Misuse`, one of `Unavailable` or one of `StoreUnusable`.
 
-    `inline` is for tests: no threads, every call of the store runs at once. `tracer` goes before that of the settings.
+    `inline` is for tests: no threads, every call of the store runs at once. Without `migrate`, a store whose schema is
+    not current is `SchemaTooOld` and nothing is written to it. `tracer` goes before that of the settings.
     """
     tracer = tracer or _tracer_of(settings)
     ticking = clock or SystemClock()
@@ -114,19 +116,20 @@ async def open_system(
     ids = ids or Ids(ticking)
     if is_gateway(settings.store):
         return System(settings, ticking, ids, chance, None, _remote(settings.store, ids, chance), tracer=tracer)
-    store = await _open_store(settings, clock, inline)
+    store = await _open_store(settings, clock, inline, migrate)
     engine = Engine(store, clock=ticking, ids=ids, chance=chance, settings=engine_settings(settings))
     return System(settings, ticking, ids, chance, store, engine, tracer=tracer)
 
 
-async def _open_store(settings: Settings, clock: Clock | None, inline: bool) -> Store:
+async def _open_store(settings: Settings, clock: Clock | None, inline: bool, migrate: bool) -> Store:
+    patience = settings.busy_timeout
     if (url := postgres_url(settings.store)) is not None:
         # Here, because the driver is an extra.
         from perdure.store.postgres.store import PostgresStore
 
-        return await PostgresStore.open(url, clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
+        return await PostgresStore.open(url, clock=clock, inline=inline, migrate=migrate, lock_timeout=patience)
     path = sqlite_path(settings.store)
-    return await SqliteStore.open(path, clock=clock, inline=inline, lock_timeout=settings.busy_timeout)
+    return await SqliteStore.open(path, clock=clock, inline=inline, migrate=migrate, lock_timeout=patience)
 
 
 def _tracer_of(settings: Settings) -> "Tracer | None":

@@ -44,7 +44,8 @@ class Session(NamedTuple):
 def on_store(store: str | None, work: Callable[[Session], Awaitable[R]], *, create: bool = False) -> R:
     """Open the store, do the work, close the store, return what the work returned.
 
-    A store that does not exist is made only if `create`: a look at nothing shall not leave an empty file behind.
+    A store that does not exist is made, and one that is not current is migrated, only if `create`: a look shall leave
+    nothing behind, neither an empty file nor tables in somebody else's database.
     """
 
     async def with_session() -> R:
@@ -62,7 +63,7 @@ async def session(settings: "Settings", *, create: bool) -> AsyncIterator[Sessio
 
     if not create:
         check_exists(settings.store)
-    system = await open_system(settings)
+    system = await open_system(settings, migrate=create)
     try:
         yield Session(system, Principal(settings.principal, settings.organization))
     finally:

@@ -34,7 +34,7 @@ class Asking:
     def __init__(self, lifeline: Lifeline, clock: StoreClock, place: str) -> None:
         self.lifeline = lifeline
         self._clock = clock
-        self._place = place
+        self.place = place
 
     def ask(self, question: Callable[[Transaction], T]) -> T:
         """The answer. Raises what the question raises, or one of `Unavailable`."""
@@ -48,7 +48,7 @@ class Asking:
         try:
             return self.lifeline.run(run)
         except Exception as error:
-            translated = translate(error, self._place)
+            translated = translate(error, self.place)
             if translated is error:
                 raise
             raise translated from error

@@ -11,7 +11,7 @@ from importlib.resources import files
 import psycopg
 from psycopg import errors
 
-from perdure.errors import SchemaTooNew, SchemaTooOld, StoreUnusable
+from perdure.errors import SchemaTooNew, StoreUnusable
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.faults import translate
@@ -21,7 +21,7 @@ from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.operation import Operation, Writer
 from perdure.store.relational.transaction import Transaction as AnyTransaction
 from perdure.store.relational.views import Readers
-from perdure.store.schema import Migration
+from perdure.store.schema import Migration, lacking, too_old
 
 LOOKING = Limits(lock_timeout_ms=5_000, statement_timeout_ms=5_000, question_timeout_ms=5_000)
 """How long a look at the steps may take."""
@@ -83,19 +83,14 @@ def bring_up_to_date(asking: Asking, commits: Commits, migrate: bool) -> None:
     """Take the steps that are missing, or raise `SchemaTooOld` where they are not to be taken or may not be."""
     missing = [step for step in asking.ask(status) if step.applied_us is None]
     if missing and not migrate:
-        raise _too_old(missing, "run `perdure db migrate`")
+        raise too_old(asking.place, missing, known_steps())
     for step in missing:
         try:
             commits.do(TAKE_STEP, step)
         except StoreUnusable as error:
             if isinstance(error.__cause__, errors.InsufficientPrivilege):
-                raise _too_old(missing, "run `perdure db migrate` as a role that may create tables") from error
+                raise lacking(missing, "run `perdure db migrate` as a role that may create tables") from error
             raise
-
-
-def _too_old(missing: Sequence[Migration], advice: str) -> SchemaTooOld:
-    numbers = [step.number for step in missing]
-    return SchemaTooOld(f"the schema lacks step {numbers[0]} ({missing[0].name}): {advice}", missing=numbers)
 
 
 def _take(tx: Transaction, steps: list[Migration]) -> list[Migration | None]:

@@ -1,16 +1,17 @@
 """The steps of the schema: numbered files, each taken once, each in one transaction under the file lock."""
 
+import os
 import re
 from collections.abc import Sequence
 from importlib.resources import files
 
 import apsw
 
-from perdure.errors import SchemaTooNew, SchemaTooOld, StoreUnusable
+from perdure.errors import SchemaTooNew, StoreUnusable
 from perdure.store.relational.operation import Operation
-from perdure.store.schema import Migration
+from perdure.store.schema import Migration, too_old
 from perdure.store.sqlite.faults import translate
-from perdure.store.sqlite.opening import open_reading
+from perdure.store.sqlite.opening import MEMORY, open_reading
 from perdure.store.sqlite.readers import Readers
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Connection, Transaction
@@ -58,14 +59,25 @@ def missing_steps(taken: dict[int, tuple[str, int]], known: Sequence[Migration])
     return [step for step in known if step.number not in taken]
 
 
-def check_current(connection: Connection, known: Sequence[Migration]) -> None:
+def check_current(connection: apsw.Connection, known: Sequence[Migration]) -> None:
     """Raise `SchemaTooNew` or `SchemaTooOld` unless exactly the known steps were taken."""
     missing = missing_steps(taken_steps(connection), known)
     if missing:
-        raise SchemaTooOld(
-            f"the schema lacks step {missing[0].number} ({missing[0].name}): run `perdure db migrate`",
-            missing=[step.number for step in missing],
-        )
+        raise too_old(connection.filename or MEMORY, missing, known)
+
+
+def check_file(path: str, lock_timeout: float) -> None:
+    """Raise what `check_current` raises, for a file that is only read and need not be there."""
+    known = known_steps()
+    if not os.path.exists(path):
+        raise too_old(path, known, known)
+    connection = open_reading(path, lock_timeout)
+    try:
+        check_current(connection, known)
+    except apsw.Error as error:
+        raise translate(error, path) from error
+    finally:
+        connection.close()
 
 
 def take_steps(connection: apsw.Connection, known: Sequence[Migration], applied_us: int) -> list[Migration]:
