@@ -19,6 +19,7 @@ from perdure.store.relational.admission import (
 )
 from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.lanes import Lanes, lane_of
+from perdure.store.relational.sharing import shared_of, specification_of
 from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
@@ -140,7 +141,7 @@ def _grouped(
     before: tuple[Any, ...] | None = None
     own: list[Any] = []
     for place, task in enumerate(tasks):
-        shared = task[1:6] + task[7:10] + task[12:19] + task[23:25] + task[26:27]
+        shared = shared_of(task)
         if shared != before:
             before = shared
             group = groups.get(shared)
@@ -162,24 +163,8 @@ def _due_us(task: Task, now: int) -> int:
 
 def _template(task: Task, lane: int, job: int | None) -> tuple[Any, ...]:
     """What tasks of one call have in common, in the order in which `submit` reads it."""
-    return (
-        task.organization,
-        lane,
-        job,
-        task.encoding,
-        task.principal,
-        task.initiator,
-        task.ttl_us,
-        task.execution_limit_us,
-        task.timeout_us,
-        task.lease_us,
-        task.max_attempts,
-        task.max_losses,
-        task.on_loss,
-        task.trigger,
-        task.if_failed,
-        task.retry,
-    )
+    organization, *written = specification_of(task)
+    return (organization, lane, job, *written)
 
 
 def _own(place: int, task: Task, queued: bool, due_us: int, now: int) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.counting import QUEUED, count_moves
 from perdure.store.relational.lanes import Lanes, lane_of
 from perdure.store.relational.line import places
+from perdure.store.relational.sharing import shared_of, specification_of
 from perdure.store.relational.transaction import batch
 from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.transaction import Transaction
@@ -101,7 +102,7 @@ def _write_specifications(
     shape, shared = None, None
     shape_of_task = []
     for n, task in enumerate(tasks, first):
-        own = task[1:6] + task[7:10] + task[12:19] + task[23:25] + task[26:27]
+        own = shared_of(task)
         if own != shared or shape is None:
             shared = own
             shape = shapes.get(own)
@@ -133,22 +134,7 @@ class _Shape:
     def __init__(self, task: Task) -> None:
         self.lane = lane_of(task)
         self.number = 0
-        self.constants = (
-            task.organization,
-            task.encoding,
-            task.principal,
-            task.initiator,
-            task.ttl_us,
-            task.execution_limit_us,
-            task.timeout_us,
-            task.lease_us,
-            task.max_attempts,
-            task.max_losses,
-            task.on_loss,
-            task.trigger,
-            task.if_failed,
-            task.retry,
-        )
+        self.constants = specification_of(task)
         self.plain: list[Any] = []
         self.others: list[Any] = []
 
