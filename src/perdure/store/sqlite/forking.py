@@ -23,7 +23,8 @@ FORK_WAIT_SECONDS = 5.0
 class ForkGate:
     """All connections of one store in this process, and the threads that use them."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        self.file = os.path.realpath(path)
         self._guard = threading.Lock()
         self._turns: list[threading.Lock] = []
         self._held: list[threading.Lock] = []
@@ -100,23 +101,20 @@ _GATES: weakref.WeakSet[ForkGate] = weakref.WeakSet()
 """Those of all stores of this process. The hooks are the same for all: hooks cannot be removed."""
 _FORKING = threading.Lock()
 """Held through a fork: no gate is added meanwhile, and no other thread forks."""
-_FILES: set[str] = set()
-"""The real paths of all stores that this process has opened."""
 
 
 @contextlib.contextmanager
-def opening(path: str) -> Iterator[None]:
+def opening() -> Iterator[None]:
     """Open the file of a store meanwhile: nobody forks before it is done."""
     with _FORKING:
-        _FILES.add(os.path.realpath(path))
         yield
 
 
-def _put_away_strangers() -> None:
-    """Close what else is open on these files: a program's own connections, and those that are only being opened."""
+def _put_away_strangers(files: set[str]) -> None:
+    """Close what else is open on these files: a program's own connections, and those that were just opened."""
     for connection in apsw.connections():
         with contextlib.suppress(apsw.Error):
-            if os.path.realpath(connection.filename) in _FILES:
+            if os.path.realpath(connection.filename) in files:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 connection.close(True)
 
@@ -139,7 +137,7 @@ def _after_in_child() -> None:
         gate.after_in_child()
         doubtful = doubtful or gate.doubtful
     if not doubtful:
-        _put_away_strangers()
+        _put_away_strangers({gate.file for gate in _GATES})
     _FORKING.release()
 
 

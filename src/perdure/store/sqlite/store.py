@@ -82,11 +82,12 @@ class SqliteStore:
             raise Misuse("a database in memory has one connection: open it with inline=True, or name a file")
         path = absolute(path)
         ticking = clock or SystemClock()
+        gate = ForkGate(path)
         if inline:
             opened = _prepare(path, ticking, migrate, lock_timeout)
         else:
             opened = await asyncio.to_thread(_prepare, path, ticking, migrate, lock_timeout)
-        hub, gate = Hub(), ForkGate()
+        hub = Hub()
         commits = _commits(path, opened, ticking, hub, gate, synchronous, lock_timeout)
         commits.adopt(opened.connection)
         if inline:
@@ -134,7 +135,7 @@ def _commits(
 
 
 def _prepare(path: str, clock: Clock, migrate: bool, lock_timeout: float) -> Opened:
-    with opening(path):
+    with opening():
         return _prepare_undisturbed(path, clock, migrate, lock_timeout)
 
 
