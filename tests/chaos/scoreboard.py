@@ -60,6 +60,7 @@ CASES = (
         "few connections",
         databases.few_connections,
         240,
+        short=False,
         stores=SERVERS,
         settings=databases.FEW_CONNECTIONS,
     ),
