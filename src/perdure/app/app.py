@@ -33,8 +33,8 @@ class App:
     """Tasks, and the store that keeps them.
 
     `store` is a path or `sqlite:///path` of a SQLite file, or `postgresql://user:password@host:port/database`;
-    `PERDURE_STORE` when it is not said, else `perdure.db` in the working directory. Nothing is opened before it is used;
-    each process and each event loop opens its own. `async with app:` closes at the end; a later use opens again.
+    `PERDURE_STORE` when it is not said, else `perdure.db` in the working directory. Nothing is opened before it is
+    used; each process and each event loop opens its own. `async with app:` closes at the end; a later use opens again.
 
     With the URL of a gateway (`http://host:port`), all of it works the same from any machine, except for what happens
     inside a transaction of your own. Who acts is the gateway's to say then, and the duties are done where the store is.

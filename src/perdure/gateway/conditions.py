@@ -10,8 +10,8 @@ _ETAG = re.compile(rb'(W/)?"([\x21\x23-\x7e]{0,100})"')
 
 
 class Conditions(NamedTuple):
-    """Each is a tag without its quotes, `*`, or `None` for what was not said. A weak tag never matches in `If-Match`: it
-    is kept as what no tag of ours is.
+    """Each is a tag without its quotes, `*`, or `None` for what was not said. A weak tag never matches in `If-Match`:
+    it is kept as what no tag of ours is.
     """
 
     if_match: str | None = None
