@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,9 @@ async def test_a_child_keeps_no_pipe_or_connection_of_its_parents_store(postgres
     assert os.waitstatus_to_exitcode(status) == 0
 
 
-@pytest.mark.parametrize("watch", [Inheritance, ForkGate])
+@pytest.mark.parametrize("watch", [Inheritance, lambda: ForkGate("perdure.db")])
 def test_opening_a_store_adds_no_hook_that_stays(
-    watch: type[Inheritance] | type[ForkGate], monkeypatch: pytest.MonkeyPatch
+    watch: Callable[[], Inheritance | ForkGate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added: list[object] = []
     monkeypatch.setattr(os, "register_at_fork", lambda **hooks: added.append(hooks))
