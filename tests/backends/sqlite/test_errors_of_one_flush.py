@@ -20,7 +20,7 @@ async def test_no_two_calls_share_one_error(tmp_path: Path, monkeypatch: pytest.
     def fail(*_: object) -> None:
         raise StoreUnreachable("gone", path="x") from cause
 
-    monkeypatch.setattr(commits, "_commit", fail)
+    monkeypatch.setattr(commits, "_in_turn", fail)
     calls = [Call(ADDING, ["a"]), Call(ADDING, ["b"])]
     await asyncio.to_thread(commits.flush, calls)
     first, second = (call.error for call in calls)

@@ -10,7 +10,8 @@ from perdure.errors import PerdureError
 from perdure.store.ledger import JobSubmitted
 from perdure.store.postgres.submission import Written, collided, take_keys, write_tasks
 from perdure.store.postgres.transaction import Transaction
-from perdure.store.relational.admission import admission, key_conflict
+from perdure.store.relational.admission import admission
+from perdure.store.relational.known_jobs import known_job
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.transaction import batch
 
@@ -21,7 +22,7 @@ def submit_jobs(tx: Transaction, jobs: Sequence[Job], lanes: Lanes) -> list[JobS
 
 
 def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | PerdureError:
-    known = _known_id(tx, job) or _known_key(tx, job)
+    known = known_job(tx, job)
     if known is not None:
         return known
     check = admission(tx, {job.organization})
@@ -31,26 +32,6 @@ def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | Perdu
             return refusal
     _write_job(tx, job, lanes)
     return JobSubmitted(job.id, {task.name or "": task.id for task in job.tasks}, False)
-
-
-def _known_id(tx: Transaction, job: Job) -> JobSubmitted | None:
-    """The same job again is a repeated call whose answer was lost."""
-    names = tx.document("job_task_ids", organization=job.organization, id=job.id)
-    return JobSubmitted(job.id, dict(names), True) if names else None
-
-
-def _known_key(tx: Transaction, job: Job) -> JobSubmitted | PerdureError | None:
-    if job.idempotency_key is None:
-        return None
-    asked = batch([(job.organization, job.principal, job.idempotency_key)])
-    found = tx.document("idempotency_find", what="job", batch=asked)
-    if not found:
-        return None
-    _, id, request_hash = found[0]
-    if request_hash != job.request_hash:
-        return key_conflict(job.idempotency_key, "job_id", id)
-    names = tx.document("job_task_ids", organization=job.organization, id=id)
-    return JobSubmitted(id, dict(names), True)
 
 
 def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:

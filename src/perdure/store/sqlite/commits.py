@@ -1,8 +1,7 @@
 """Runs what has gathered as transactions on the one connection that writes.
 
-The whole flush is one transaction. When it fails by the fault of an item, it is rolled back and done again in parts:
-each operation for itself, then halves of its calls, then halves of the one call's items, each part a transaction of its
-own, until the item at fault stands alone. No savepoint is paid for in the good case.
+The whole flush is one transaction. When it fails by the fault of an item, it is rolled back and done again in parts, as
+`store/relational/isolating.py` says.
 
 After an input or output error nothing that was not answered is acknowledged, though it may have been committed; the
 connection is closed, and the next flush opens it anew.
@@ -10,13 +9,13 @@ connection is closed, and the next flush opens it anew.
 
 import threading
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import apsw
 
-from perdure.errors import PerdureError, invariant
+from perdure.errors import invariant
 from perdure.flush import Call, grouped, merged, share
+from perdure.store.relational.isolating import Blame, commit, own
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, DATA_FAULTS, STORE_FAULTS, translate
 from perdure.store.sqlite.forking import ForkGate
@@ -72,6 +71,11 @@ class Commits:
         self._turn = gate.turn()
         self._flushing = threading.Lock()
         self._monotonic_us = monotonic_us
+        self._blame = Blame(
+            is_store_fault=lambda error: isinstance(error, STORE_FAULTS),
+            is_data_fault=lambda error: isinstance(error, DATA_FAULTS),
+            translate=lambda error: translate(error, path),
+        )
         self._paces = {durable: Pace(monotonic_us) for durable in (False, True)}
         gate.in_child(self._begin_in_child)
 
@@ -108,7 +112,7 @@ class Commits:
     def flush(self, calls: Sequence[Call]) -> None:
         """Run the calls and give each its answer. Raises nothing: every failure is some call's answer."""
         try:
-            self._in_turn(lambda: self._commit(grouped(calls)))
+            self._in_turn(lambda: commit(grouped(calls), self._transact, self._blame))
         except Exception as error:
             self._fail(calls, error)
 
@@ -211,35 +215,6 @@ class Commits:
             finally:
                 self._lock.release()
 
-    def _commit(self, groups: list[list[Call]]) -> None:
-        try:
-            self._transact(groups)
-        except STORE_FAULTS:
-            raise
-        except Exception as error:
-            if len(groups) > 1:
-                for group in groups:
-                    self._commit([group])
-            else:
-                self._isolate(groups[0], error)
-
-    def _isolate(self, calls: list[Call], error: Exception) -> None:
-        """Find who is at fault for `error` by halving, so that it costs nobody else anything."""
-        if len(calls) > 1:
-            middle = len(calls) // 2
-            self._commit([calls[:middle]])
-            self._commit([calls[middle:]])
-            return
-        (call,) = calls
-        if len(call.items) == 1 or not isinstance(error, DATA_FAULTS):
-            call.error = translate(error, self._path)
-            return
-        middle = len(call.items) // 2
-        halves = [Call(call.operation, part) for part in (call.items[:middle], call.items[middle:])]
-        for half in halves:
-            self._commit([[half]])
-        call.results = [result for half in halves for result in _results(half)]
-
     def _transact(self, groups: list[list[Call]]) -> None:
         connection = self.connected()
         self._end_interrupted(connection)
@@ -281,7 +256,7 @@ class Commits:
             # Callers resend after an unknown outcome and are answered from what is stored.
             for group in groups:
                 for call in group:
-                    call.error = _own(error)
+                    call.error = own(error)
 
     def _synchronize(self, connection: apsw.Connection, durable: bool) -> None:
         wanted = self._durable if durable else self._light
@@ -310,7 +285,7 @@ class Commits:
         translated = translate(error, self._path)
         for call in calls:
             if not call.answered:
-                call.error = _own(translated)
+                call.error = own(translated)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -322,19 +297,3 @@ class Commits:
         except apsw.Error:
             # What could not be closed properly is dropped: there is nothing in it that was acknowledged.
             connection.close(True)
-
-
-def _results(half: Call) -> list[Any]:
-    if half.results is not None:
-        return half.results
-    assert half.error is not None
-    return [_own(half.error) for _ in half.items]
-
-
-def _own(error: BaseException) -> BaseException:
-    """The error for one of several callers, who raise it on threads of their own and may add to it."""
-    if not isinstance(error, PerdureError):
-        return error
-    own = copy(error)
-    own.__cause__ = error.__cause__
-    return own

@@ -3,31 +3,16 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call, deliver
 from perdure.joining import join
+from perdure.store.relational.finished import Finished
 from perdure.store.relational.operation import Operation
 from perdure.store.sqlite.commits import Commits
 from perdure.store.sqlite.wakeups import ForeignChanges
-
-
-class Finished:
-    """An awaitable that is over already: awaiting it never lets the event loop run anything else."""
-
-    __slots__ = ("_call",)
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def __await__(self) -> Generator[Any, None, list[Any]]:
-        if self._call.error is not None:
-            raise self._call.error
-        return self._call.results or []
-        yield
-
 
 HERE_MAX_ITEMS = 16
 """A lone call of no more items may be flushed on its caller's thread."""
