@@ -202,6 +202,14 @@ class Engine:
         """Note that a worker is there; what operators ordered is returned."""
         return await self._workers.heartbeat(worker_id, capacity)
 
+    async def workers_seen(self, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        """Note that many workers are there; what operators ordered each is returned."""
+        return await self._workers.seen(worker_ids)
+
+    async def worker_orders(self, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        """What operators ordered many workers."""
+        return await self._workers.orders(worker_ids)
+
     async def leave(self, worker_id: str) -> None:
         """Note that a worker is gone for good."""
         await self._workers.leave(worker_id)

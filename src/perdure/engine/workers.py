@@ -42,6 +42,14 @@ class Workers:
         check_count(capacity, "capacity", 0, limits.WORKER_CAPACITY_MAX)
         return await self._ledger.heartbeat(worker_id, capacity)
 
+    async def seen(self, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        """Note that many workers are there; what operators ordered each of them is returned."""
+        return await self._ledger.seen(worker_ids)
+
+    async def orders(self, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        """What operators ordered many workers, without noting that they are there."""
+        return await self._ledger.orders(worker_ids)
+
     async def leave(self, worker_id: str) -> None:
         """Note that a worker is gone for good."""
         await self._ledger.leave(worker_id)

@@ -2,7 +2,7 @@
 
 Rules for every method:
 
-- One call is one transaction. It is durable before it answers, except `claim`, `renew` and `heartbeat`, which a
+- One call is one transaction. It is durable before it answers, except `claim`, `renew`, `heartbeat` and `seen`, which a
   power loss may undo (fences grow all the same, because they come from the store's clock).
 - Items in, one result per item out, in the same order. A refused item changes nothing and does not touch another's
   outcome.
@@ -17,15 +17,18 @@ acknowledged, though all of it may have been committed.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts, Settlement
 from perdure.domain.states import Reason, TaskState
-from perdure.domain.task import Body, Job, Task
+from perdure.domain.task import Body, FailurePolicy, Job, Task
 from perdure.errors import PerdureError
+from perdure.store.registry import WorkerInfo as WorkerInfo
+from perdure.store.registry import WorkerOrder as WorkerOrder
+from perdure.store.registry import WorkerRegistry
 
 
 class Submitted(NamedTuple):
@@ -64,6 +67,46 @@ class Reported(NamedTuple):
 
     replayed: bool
     cancel_us: int | None
+
+
+class Link(NamedTuple):
+    """`child` waits for `parent`: names of tasks in one job. `policy` is that of `domain.task.Edge`."""
+
+    parent: str
+    child: str
+    policy: Literal["fail", "continue"]
+
+
+class Grower(NamedTuple):
+    """What a running attempt needs to know before it adds tasks to its job."""
+
+    job_id: str
+    policy: FailurePolicy
+    principal: str
+    """Who submitted its task; what it adds is theirs too."""
+    initiator: str
+
+
+class Growth(NamedTuple):
+    """Tasks that a running attempt adds to its own job, all of them or none.
+
+    Each has a name and a `request_hash`, and waits for its parents in `links`. A link between two tasks of which only
+    the parent is new lets a task that the job has already wait for it too.
+    """
+
+    hold: Hold
+    tasks: tuple[Task, ...]
+    links: tuple[Link, ...]
+    ran_us: int = 0
+    """How long ago the handler began."""
+
+
+class Grown(NamedTuple):
+    """They are there. `task_ids` maps the names that were asked for to ids; `added` says how many are new by this."""
+
+    job_id: str
+    task_ids: dict[str, str]
+    added: int
 
 
 class Guard(StrEnum):
@@ -156,36 +199,6 @@ class Redrive(NamedTuple):
     """Replaces the payload; needed when it was redacted."""
 
 
-class WorkerInfo(NamedTuple):
-    """What a worker says of itself when it registers."""
-
-    id: str
-    name: str
-    host: str
-    pid: int
-    version: str
-    build: str
-    kinds: tuple[str, ...]
-    queues: tuple[str, ...]
-    organizations: tuple[str, ...]
-    """Which it serves; empty for all that it is granted."""
-    capabilities: tuple[str, ...]
-    capacity: int
-    """How many leases it may hold at once: its slots plus its prefetch."""
-
-
-class WorkerOrder(StrEnum):
-    """What operators want of a worker."""
-
-    WORK = "work"
-    PAUSE = "pause"
-    """Hold what it has, claim nothing."""
-    DRAIN = "drain"
-    """Finish what it has, claim nothing, leave."""
-    REVOKE = "revoke"
-    """Stop; nothing it writes is taken."""
-
-
 class Control(NamedTuple):
     """A cancel that a holder should know of."""
 
@@ -217,8 +230,10 @@ class ParentResult(NamedTuple):
     result: Body | None
 
 
-class Ledger(Protocol):
-    """The verbs. Each names the states that it moves tasks from; tasks in other states are refused or left alone."""
+class Ledger(WorkerRegistry, Protocol):
+    """The verbs, with those about workers. Each names the states that it moves tasks from; tasks in other states are
+    refused or left alone.
+    """
 
     # Submission
 
@@ -235,20 +250,6 @@ class Ledger(Protocol):
 
     async def submit_jobs(self, jobs: Sequence[Job]) -> list[JobSubmitted | PerdureError]:
         """Store jobs, each whole or not at all; as `submit`, but tasks with parents are `pending`."""
-
-    # Workers
-
-    async def register(self, worker: WorkerInfo) -> WorkerOrder:
-        """Keep what a worker says of itself, in the place of what it said before; return what operators ordered it."""
-
-    async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
-        """Note that a worker is there; return its order. One that is unknown or has left is told to `REVOKE` itself."""
-
-    async def leave(self, worker_id: str) -> None:
-        """Note that a worker is gone for good. Leases that it still holds run out."""
-
-    async def order(self, organization: str, worker_id: str, order: WorkerOrder, actor: str) -> None:
-        """Order a worker that serves the organization. What a revoked one writes is refused. Raises `NotFound`."""
 
     # Attempts
 
@@ -293,6 +294,25 @@ class Ledger(Protocol):
         the one that sends it again. Lines of logs are new where their sequence is greater than all before, and refused
         past `limits.LOG_MAX_BYTES` an attempt (`TooLarge`). An attempt that is not live gets `LeaseLost`; one whose
         task is `cancelling` gets `Conflict`, unless it reports nothing but logs.
+        """
+
+    async def grower(self, hold: Hold) -> Grower:
+        """Whose job an attempt may add tasks to. Reads only. `LeaseLost`; `Conflict` where its task has no job."""
+
+    async def grow(self, growths: Sequence[Growth]) -> list[Grown | PerdureError]:
+        """Add tasks to the jobs of live attempts, `leased` -> `running`; each growth whole or not at all.
+
+        A name that the job has already by the same request (`request_hash`) is there: nothing is added for it, so that
+        a repeated call, or another attempt of the same task, adds nothing twice. By another request, or from the job's
+        submit, it is refused (`Conflict`).
+
+        New tasks may wait for tasks of the job in any state, each of which counts as it stands: they begin `queued`, or
+        `pending` while a parent is open or they are not due, or end at once (`upstream_failed`, `trigger_unmet`). A
+        task that shall wait for new ones has to be `pending` and a child of the attempt's own task, so that it cannot
+        have been let go yet (`Conflict`).
+
+        `LeaseLost` where the attempt is not live; `Conflict` where its task or job is being cancelled, or it has no job;
+        `Invalid` for unknown names, circles and what is beyond the limits of a job; `Overloaded` as in `submit`.
         """
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:

@@ -16,6 +16,9 @@ from perdure.store.ledger import (
     ClaimRequest,
     Control,
     Doubtful,
+    Grower,
+    Growth,
+    Grown,
     JobSubmitted,
     ParentResult,
     Redrive,
@@ -31,6 +34,7 @@ from perdure.store.ledger import (
 from perdure.store.relational import (
     cancelling,
     doubting,
+    growing,
     redriving,
     registering,
     renewing,
@@ -60,6 +64,7 @@ class Shapes(NamedTuple):
     claim: Callable[[Any, list[Any], Lanes], list[Any]]
     settle: Callable[[Any, list[Any]], list[Any]]
     renew: Callable[[Any, list[Any]], list[Any]]
+    grow: Callable[[Any, list[Any], Lanes], list[Any]]
 
 
 class RelationalLedger:
@@ -73,6 +78,7 @@ class RelationalLedger:
         self._renew = Operation("renew", 3, shapes.renew, durable=False)
         self._submit = Operation("submit", 8, lambda tx, items: shapes.submit(tx, items, lanes))
         self._submit_jobs = Operation("submit_jobs", 8, lambda tx, items: shapes.submit_jobs(tx, items, lanes))
+        self._grow = Operation("grow", 8, lambda tx, items: shapes.grow(tx, items, lanes))
         self._claim = Operation("claim", 9, lambda tx, items: shapes.claim(tx, items, lanes), durable=False)
 
     async def submit(self, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
@@ -87,6 +93,13 @@ class RelationalLedger:
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
         noted = await self._writer.gather(_NOTE, [lambda tx: registering.heartbeat(tx, worker_id, capacity)])
         return WorkerOrder(noted[0])
+
+    async def seen(self, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        noted = await self._writer.gather(_NOTE, [lambda tx: registering.seen(tx, worker_ids)])
+        return list(noted[0])
+
+    async def orders(self, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        return await self._readers.read(lambda tx: registering.orders(tx, worker_ids))
 
     async def leave(self, worker_id: str) -> None:
         await self._act(lambda tx: registering.leave(tx, worker_id))
@@ -109,6 +122,12 @@ class RelationalLedger:
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
         return await self._writer.gather(_REPORT, reports)
+
+    async def grower(self, hold: Hold) -> Grower:
+        return await self._readers.read(lambda tx: growing.grower(tx, hold))
+
+    async def grow(self, growths: Sequence[Growth]) -> list[Grown | PerdureError]:
+        return await self._writer.gather(self._grow, growths)
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
         return await self._readers.read(lambda tx: doubting.facts(tx, holds))

@@ -1,5 +1,8 @@
 """Workers: what they say of themselves, and what operators want of them."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from perdure.errors import NotFound
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.relational.transaction import Transaction, batch
@@ -29,6 +32,21 @@ def heartbeat(tx: Transaction, worker_id: str, capacity: int) -> WorkerOrder:
     """Note that a worker is there."""
     ordered = tx.value("worker_seen", id=worker_id, capacity=capacity)
     return WorkerOrder.REVOKE if ordered is None else WorkerOrder(ordered)
+
+
+def seen(tx: Transaction, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+    """Note that many workers are there."""
+    return _orders(worker_ids, tx.run("workers_seen", batch=batch(worker_ids)))
+
+
+def orders(tx: Transaction, worker_ids: Sequence[str]) -> list[WorkerOrder]:
+    """What many workers are ordered."""
+    return _orders(worker_ids, tx.run("workers_ordered", batch=batch(worker_ids)))
+
+
+def _orders(worker_ids: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[WorkerOrder]:
+    known = dict(rows)
+    return [WorkerOrder(known.get(each, WorkerOrder.REVOKE)) for each in worker_ids]
 
 
 def leave(tx: Transaction, worker_id: str) -> None:
