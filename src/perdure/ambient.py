@@ -4,11 +4,10 @@ import os
 import random
 import secrets
 import socket
-import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -99,9 +98,20 @@ class Entropy:
         return fetched[:size]
 
 
-def _uuid(ms: int, counter: int, tail: int) -> str:
-    head, end = f"{ms:012x}", f"{0x8000000000000000 | tail:016x}"
-    return f"{head[:8]}-{head[8:]}-7{counter:03x}-{end[:4]}-{end[4:]}"
+COUNTERS = 0x1000
+"""How many ids one millisecond has."""
+
+
+def _head(ms: int) -> str:
+    """How ids of this millisecond begin."""
+    digits = f"{ms:012x}"
+    return f"{digits[:8]}-{digits[8:]}-7"
+
+
+def _end(bits: int) -> str:
+    """How an id with these 62 random bits ends."""
+    digits = f"{0x8000000000000000 | bits:016x}"
+    return f"-{digits[:4]}-{digits[4:]}"
 
 
 class Ids:
@@ -120,28 +130,35 @@ class Ids:
         with self._turn:
             self._step()
             ms, counter = self._last_ms, self._counter
-        return _uuid(ms, counter, self._random_bits(62))
+        return f"{_head(ms)}{counter:03x}{_end(self._random_bits(62))}"
 
     def some(self, count: int) -> list[str]:
         """`count` new ids, ascending: what that many calls of `new` would give, for less."""
-        tails = self._tails(count)
+        ends = self._ends(count)
         made: list[str] = []
         with self._turn:
             self._step()
             ms, counter = self._last_ms, self._counter
-            for tail in tails:
-                if counter > 0xFFF:
+            while len(made) < count:
+                if counter == COUNTERS:
                     ms, counter = ms + 1, 0
-                made.append(_uuid(ms, counter, tail))
-                counter += 1
+                head = _head(ms)
+                numbers = range(counter, min(counter + count - len(made), COUNTERS))
+                start = len(made)
+                made += [f"{head}{number:03x}{end}" for number, end in zip(numbers, ends[start:], strict=False)]
+                counter = numbers.stop
             self._last_ms, self._counter = ms, counter - 1
         return made
 
-    def _tails(self, count: int) -> Iterable[int]:
-        """62 random bits for each of `count` ids."""
+    def _ends(self, count: int) -> list[str]:
+        """The last two groups of `count` ids: 62 random bits each."""
         if self._given_bits is not None:
-            return [self._given_bits(62) for _ in range(count)]
-        return [bits >> 2 for (bits,) in struct.iter_unpack(">Q", secrets.token_bytes(8 * count))]
+            return [_end(self._given_bits(62)) for _ in range(count)]
+        drawn = int.from_bytes(secrets.token_bytes(8 * count), "big")
+        marked = drawn & int.from_bytes(b"\x3f\xff\xff\xff\xff\xff\xff\xff" * count, "big")
+        marked |= int.from_bytes(b"\x80\0\0\0\0\0\0\0" * count, "big")
+        digits = marked.to_bytes(8 * count, "big").hex()
+        return [f"-{digits[start : start + 4]}-{digits[start + 4 : start + 16]}" for start in range(0, 16 * count, 16)]
 
     def _step(self) -> None:
         """Go on to the next pair of time and counter, none of which was used before."""
@@ -150,7 +167,7 @@ class Ids:
             self._last_ms, self._counter = ms, self._random_bits(11)
         else:
             self._counter += 1
-            if self._counter > 0xFFF:
+            if self._counter == COUNTERS:
                 self._last_ms, self._counter = self._last_ms + 1, 0
 
     def token(self) -> str:
