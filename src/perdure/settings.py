@@ -155,6 +155,18 @@ class Settings:
     )
     payload_max_bytes: int = _setting(limits.PAYLOAD_MAX_BYTES, "The largest payload taken.")
     busy_timeout: float = _setting(10.0, "How long to wait for another process that writes to the store.")
+    hints: str | None = _setting(
+        None,
+        "How hints travel between processes on PostgreSQL: unset: by the store's URL; a URL of the same database that"
+        " passes by its pooler; `off`: not at all, everybody looks for himself.",
+        "URL",
+    )
+    prepare: str = _setting(
+        "auto",
+        "Whether statements are prepared on PostgreSQL: where no pooler is noticed; always, for a pooler that keeps"
+        " them (PgBouncer 1.21 and `max_prepared_statements`); never.",
+        choices=("auto", "on", "off"),
+    )
 
     log_level: str = _setting(
         "info", "The least severe log line written.", choices=("debug", "info", "warning", "error")

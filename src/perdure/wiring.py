@@ -127,7 +127,15 @@ async def _open_store(settings: Settings, clock: Clock | None, inline: bool, mig
         # Here, because the driver is an extra.
         from perdure.store.postgres.store import PostgresStore
 
-        return await PostgresStore.open(url, clock=clock, inline=inline, migrate=migrate, lock_timeout=patience)
+        return await PostgresStore.open(
+            url,
+            clock=clock,
+            inline=inline,
+            migrate=migrate,
+            lock_timeout=patience,
+            hints=settings.hints and (postgres_url(settings.hints) or settings.hints),
+            prepare=settings.prepare,
+        )
     path = sqlite_path(settings.store)
     return await SqliteStore.open(path, clock=clock, inline=inline, migrate=migrate, lock_timeout=patience)
 

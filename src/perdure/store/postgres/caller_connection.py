@@ -46,6 +46,10 @@ class CallerConnections:
         self._check_place(Place(*place))
         return Transaction(lent, self._clock.now_us(server_us))
 
+    def check(self, connection: psycopg.Connection[Any]) -> None:
+        """Raises `Misuse` when a connection is on another database than the store's."""
+        self._check_place(_place_of(connection))
+
     def _check_place(self, theirs: Place) -> None:
         if theirs == self._own:
             return
@@ -68,9 +72,13 @@ class CallerConnections:
 
     def _look(self) -> Place:
         with self._connector.dial() as connection:
-            rows = connection.execute(STATEMENTS["caller_place"].text).fetchall()
-        invariant(len(rows) == 1, "a connection has one place")
-        return Place(*rows[0][:3])
+            return _place_of(connection)
+
+
+def _place_of(connection: psycopg.Connection[Any]) -> Place:
+    rows = connection.execute(STATEMENTS["caller_place"].text).fetchall()
+    invariant(len(rows) == 1, "a connection has one place")
+    return Place(*rows[0][:3])
 
 
 def driver_connection(connection: Any) -> psycopg.Connection[Any]:

@@ -20,6 +20,11 @@ READ_COMMITTED = "read committed"
 SERIALIZABLE = "serializable"
 ISOLATIONS = (READ_COMMITTED, SERIALIZABLE)
 
+PREPARE_AUTO = "auto"
+PREPARE_ON = "on"
+PREPARATIONS = (PREPARE_AUTO, PREPARE_ON, "off")
+"""Whether statements are prepared: where no pooler is noticed, wherever, nowhere."""
+
 
 class _Refusal(NamedTuple):
     """How a server turns somebody away, and what to do about it."""
@@ -96,11 +101,15 @@ def _parsed(url: str) -> dict[str, Any]:
 class Connector:
     """Makes sessions with the server."""
 
-    def __init__(self, address: Address, limits: Limits, isolation: str) -> None:
+    def __init__(self, address: Address, limits: Limits, isolation: str, prepare: str = PREPARE_AUTO) -> None:
         if isolation not in ISOLATIONS:
             raise Misuse(f"isolation is one of {', '.join(ISOLATIONS)}, not {isolation!r}", field="isolation")
+        if prepare not in PREPARATIONS:
+            raise Misuse(f"prepare is one of {', '.join(PREPARATIONS)}, not {prepare!r}", field="prepare")
+        self.prepare = None if prepare == PREPARE_AUTO else prepare == PREPARE_ON
         self.address = address
         self.limits = limits
+        self.isolation = isolation
         self.serializable = isolation == SERIALIZABLE
 
     @property
@@ -112,7 +121,7 @@ class Connector:
         """A session for transactions. Raises one of `Unavailable` or `StoreUnusable`."""
         connection = self.dial()
         try:
-            return Session(connection, self.limits, self.serializable)
+            return Session(connection, self.limits, self.serializable, prepare=self.prepare)
         except psycopg.Error as error:
             connection.close()
             raise translate(error, self.place) from error

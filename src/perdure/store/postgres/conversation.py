@@ -15,10 +15,10 @@ import psycopg
 from perdure.domain.limits import SECOND_US
 from perdure.errors import PerdureError
 from perdure.store.hub import Hub
-from perdure.store.postgres.connecting import Connector
 from perdure.store.postgres.faults import told
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.statements import STATEMENTS
+from perdure.store.postgres.talking import Talker
 from perdure.store.wakeups import Topic
 
 PROBE_EVERY_US = 15 * SECOND_US
@@ -28,6 +28,8 @@ SAFETY_EVERY_US = 5 * SECOND_US
 DEAF_EVERY_US = SECOND_US // 4
 """How often waiters are told to look for themselves: while hints arrive, and while they do not."""
 RECONNECT_EVERY_US = SECOND_US // 2
+_LONG_AGO_US = -(1 << 62)
+"""Before any reading of a clock that began with the machine."""
 
 _LISTEN = STATEMENTS["wakeup_listen"].text
 _NOTIFY = STATEMENTS["wakeup_notify"].text
@@ -40,9 +42,9 @@ class Conversation:
     """`name` tells this process's own announcements from those of others."""
 
     def __init__(
-        self, connector: Connector, inheritance: Inheritance, hub: Hub, monotonic_us: Callable[[], int], name: str
+        self, talker: Talker | None, inheritance: Inheritance, hub: Hub, monotonic_us: Callable[[], int], name: str
     ) -> None:
-        self._connector = connector
+        self._talker = talker
         self._inheritance = inheritance
         self._hub = hub
         self._monotonic_us = monotonic_us
@@ -53,7 +55,7 @@ class Conversation:
         self._hearing = False
         """Whether the last announcement to itself has arrived."""
         self._probed_us = 0
-        self._waited_us = 0
+        self._waited_us = _LONG_AGO_US
         self.complaint: str | None = None
         """Why nothing is heard from other processes, since that was so."""
         self.retry_us = 0
@@ -61,9 +63,9 @@ class Conversation:
 
     def connected(self, now_us: int) -> bool:
         """Whether there is a connection now; one is made if it is time to try."""
-        if self._connection is None and now_us >= self.retry_us:
+        if self._connection is None and self._talker is not None and now_us >= self.retry_us:
             try:
-                self._connection = self._connector.dial()
+                self._connection = self._talker.dial()
                 self._connection.add_notify_handler(lambda each: self._arrived.append(each.payload))
                 self._inheritance.admit(self._connection)
                 if not self._hub.watched:
@@ -84,7 +86,10 @@ class Conversation:
         elif now_us >= self._probed_us + PROBE_EVERY_US:
             self._probe(now_us)
         elif not self._hearing and now_us >= self._probed_us + PROBE_ANSWER_US:
-            self._complain("announcements do not arrive; a pooler between this process and the server loses them")
+            self._complain(
+                "announcements do not arrive; a pooler between this process and the server loses them: name the server "
+                "itself in PERDURE_HINTS"
+            )
             self._disconnect()
             self.retry_us = now_us + PROBE_EVERY_US
         self._tell_to_look(now_us, SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
@@ -92,7 +97,7 @@ class Conversation:
     def _listen(self, now_us: int) -> None:
         if self._ask(_LISTEN):
             self._listening = True
-            self._waited_us = 0
+            self._waited_us = _LONG_AGO_US
             self._probe(now_us)
 
     def _probe(self, now_us: int) -> None:
@@ -111,6 +116,8 @@ class Conversation:
         if not self._hub.watched:
             return self._monotonic_us() + PROBE_EVERY_US
         look_us = self._waited_us + (SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
+        if self._talker is None:
+            return look_us
         if self._connection is None:
             return min(look_us, self.retry_us)
         return min(look_us, self._probed_us + (PROBE_EVERY_US if self._hearing else PROBE_ANSWER_US))

@@ -1,9 +1,10 @@
 """One connection with the server, and how transactions are begun and ended on it.
 
 Nothing is left in the session between transactions where a pooler may give each transaction another one: what a
-transaction needs is set within itself. Only where the server's own process answers, statements are prepared, and what
-all writing transactions need is set once, by the first of them. That process names itself when it is connected to and
-again when it is asked; a pooler cannot make the two agree.
+transaction needs is set within itself. Only where the server's own process answers, statements are prepared (unless it
+is said that the pooler keeps them, or that they are not to be), and what all writing transactions need is set once, by
+the first of them. That process names itself when it is connected to and again when it is asked; a pooler cannot make
+the two agree.
 """
 
 from typing import Any, NamedTuple
@@ -41,11 +42,15 @@ class Limits(NamedTuple):
 class Session:
     """A connection that runs one transaction after the other. Used by one thread at a time."""
 
-    def __init__(self, connection: psycopg.Connection[Any], limits: Limits, serializable: bool) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], limits: Limits, serializable: bool, *, prepare: bool | None = None
+    ) -> None:
         self.connection = connection
         backend, self.server_start_us = self._facts()
         self.pooled = backend != connection.info.backend_pid
-        connection.prepare_threshold = None if self.pooled else PREPARE_AFTER
+        if prepare is None:
+            prepare = not self.pooled
+        connection.prepare_threshold = PREPARE_AFTER if prepare else None
         connection.prepared_max = PREPARED_MAX
         begin = "transaction_begin_serializable" if serializable else "transaction_begin"
         lasting = ["writing_by_index", "transaction_settings"]

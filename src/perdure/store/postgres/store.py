@@ -10,13 +10,14 @@ from perdure.store.hub import Hub
 from perdure.store.postgres.caller import PostgresCaller
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.commits import Commits
-from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
+from perdure.store.postgres.connecting import PREPARE_AUTO, READ_COMMITTED, Address, Connector
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.ledger import PostgresLedger
 from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Lifeline
 from perdure.store.postgres.readers import Asking, InlineReaders, Readers
 from perdure.store.postgres.schema import PostgresSchema, bring_up_to_date
 from perdure.store.postgres.session import Limits
+from perdure.store.postgres.talking import refuse_another_database, talker_of
 from perdure.store.postgres.wakeups import Line, PostgresWakeups
 from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
 from perdure.store.relational.definitions import RelationalDefinitions
@@ -69,22 +70,28 @@ class PostgresStore:
         lock_timeout: float = LOCK_TIMEOUT,
         patience: float = PATIENCE_SECONDS,
         isolation: str = READ_COMMITTED,
+        hints: str | None = None,
+        prepare: str = PREPARE_AUTO,
     ) -> "PostgresStore":
         """Open the database that a libpq URL names, and bring its schema up to date if `migrate`.
 
         `clock` replaces the server's, for tests. `inline`: no threads and one connection; every call runs at once on
         the caller's loop. `patience`: how long a call waits for a server that has gone away. `isolation`: "read
-        committed" or "serializable". Raises `Misuse`, `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`,
-        `StoreUnusable`, `SchemaTooNew` and `SchemaTooOld`.
+        committed" or "serializable". `hints`: a URL of the same database past its pooler, or "off". `prepare`: "auto",
+        "on" or "off". Raises `Misuse`, `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreUnusable`,
+        `SchemaTooNew` and `SchemaTooOld`.
         """
         timeouts = Limits(round(lock_timeout * 1_000), STATEMENT_TIMEOUT_MS, QUESTION_TIMEOUT_MS)
-        connector = Connector(Address(url), timeouts, isolation)
+        connector = Connector(Address(url), timeouts, isolation, prepare)
+        talker = talker_of(connector, hints)
         parts = Parts(connector, StoreClock(clock), patience)
         if inline:
             parts.prepare(migrate)
             return cls._inline(parts)
         await asyncio.to_thread(parts.prepare, migrate)
-        line = Line(connector, parts.inheritance, parts.hub)
+        if hints is not None:
+            await asyncio.to_thread(refuse_another_database, talker)
+        line = Line(talker, parts.inheritance, parts.hub)
         wakeups = PostgresWakeups(parts.hub, line)
         writer = Writer(lambda name: parts.commits(name, wakeups.announce), parts.inheritance, parts.stop)
         parts.inheritance.in_child(parts.hub.forget_all)

@@ -13,9 +13,9 @@ import threading
 from perdure.ambient import Clock, Entropy, SystemClock
 from perdure.joining import join
 from perdure.store.hub import Hub, HubSubscription
-from perdure.store.postgres.connecting import Connector
 from perdure.store.postgres.conversation import Conversation
 from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.talking import Talker
 from perdure.store.wakeups import Topic
 
 SEND_EVERY_US = 5_000
@@ -26,10 +26,13 @@ _log = logging.getLogger("perdure.store")
 
 
 class Line:
-    """The line to the other processes, with a thread that begins when first somebody tells or waits."""
+    """The line to the other processes, with a thread that begins when first somebody tells or waits.
 
-    def __init__(self, connector: Connector, inheritance: Inheritance, hub: Hub, clock: Clock | None = None) -> None:
-        self._connector = connector
+    Without a talker nothing is told or heard, and the waiters are told often to look for themselves.
+    """
+
+    def __init__(self, talker: Talker | None, inheritance: Inheritance, hub: Hub, clock: Clock | None = None) -> None:
+        self._talker = talker
         self._inheritance = inheritance
         self._hub = hub
         self._monotonic_us = (clock or SystemClock()).monotonic_us
@@ -58,7 +61,9 @@ class Line:
             self._ring()
 
     def tell(self, topics: Topic) -> None:
-        """Announce to the other processes, soon. From any thread."""
+        """Announce to the other processes, soon, if there is a way to. From any thread."""
+        if self._talker is None:
+            return
         with self._guard:
             ring = not self._pending
             self._pending |= topics
@@ -84,7 +89,7 @@ class Line:
 
     def _run(self, bell: int) -> None:
         talk = self._talk = Conversation(
-            self._connector, self._inheritance, self._hub, self._monotonic_us, f"{Entropy().bits(48):012x}"
+            self._talker, self._inheritance, self._hub, self._monotonic_us, f"{Entropy().bits(48):012x}"
         )
         sent_us = 0
         while not self._closed:
