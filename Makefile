@@ -57,7 +57,7 @@ simulate: install ## The deterministic simulation with SEEDS seeds (default 2000
 
 .PHONY: mutants
 mutants: install ## Break each guard in turn; every mutant must be caught by a test
-	@PYTHONPATH=tests .venv/bin/python -m mutants $(ARGS)
+	@PYTHONPATH=tests .venv/bin/python -m mutants --store $(STORE) $(ARGS)
 
 .PHONY: docs
 docs: install ## Make the pages that are drawn from the code: states, settings, metrics

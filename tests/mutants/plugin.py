@@ -1,8 +1,9 @@
-"""What the mutants need of pytest: in which tests they make a difference, and a fault put in before the tests."""
+"""What the mutants need of pytest: what happens in tests, and a fault put in before them."""
 
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,13 +11,32 @@ from mutants.differing import Differing
 from mutants.hand_made import HAND_MADE
 
 
+class Failures:
+    """Notes whether tests fail, and whether by an assertion."""
+
+    def __init__(self) -> None:
+        self.asserted = False
+        self.error = ""
+        """The first error that is none."""
+
+    @pytest.hookimpl
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+        if call.excinfo is None or issubclass(call.excinfo.type, pytest.skip.Exception):
+            return
+        if issubclass(call.excinfo.type, AssertionError | pytest.fail.Exception):
+            self.asserted = True
+        elif not self.error:
+            self.error = f"{call.excinfo.type.__name__}: {call.excinfo.value}".partition("\n")[0][:150]
+
+
 class Recorder:
-    """Notes in which tests each mutant makes a difference, and how long the tests take."""
+    """Notes in which tests each mutant makes a difference, how long the tests take, and which fail."""
 
     def __init__(self, differing: Differing) -> None:
         self.tests: dict[str, list[str]] = {}
         """By test, the mutants."""
         self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
         self._differing = differing
 
     @pytest.hookimpl(wrapper=True)
@@ -27,6 +47,11 @@ class Recorder:
         self.tests[item.nodeid] = sorted(self._differing.noticed)
         self.seconds[item.nodeid] = time.monotonic() - begun
         return answer
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
 
 
 def pytest_configure(config: pytest.Config) -> None:

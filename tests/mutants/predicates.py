@@ -1,22 +1,32 @@
 """Finds every predicate of a statement, and gives the statement without it: one mutant each.
 
 A predicate is a term of an AND in a WHERE, ON, HAVING or WHEN (or in a THEN of a CASE that is a condition itself), or
-an arm of an OR within one. A term that is dropped becomes `1`, an arm becomes `0`: what remains is the same statement
-with one condition less.
+an arm of an OR within one. A term that is dropped becomes `1`, an arm becomes `0` (or what the store has for these):
+what remains is the same statement with one condition less.
 """
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|[A-Za-z_:][A-Za-z_0-9]*|[()]|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|DISTINCT\s+(?:FROM|ON)\b|[A-Za-z_:][A-Za-z_0-9]*|[()]|\s+|.", re.DOTALL)
 _OPENING = frozenset({"WHERE", "ON", "HAVING", "WHEN"})
 _CLOSING = frozenset(
     {"WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "RETURNING", "HAVING", "LEFT", "CROSS", "INNER", "JOIN", "THEN"}
-    | {"ELSE", "WHEN", "SET", "DO", "FROM", "WINDOW", "EXCEPT", "ON"}
+    | {"ELSE", "WHEN", "SET", "DO", "FROM", "WINDOW", "EXCEPT", "ON", "FOR"}
 )
 _BEFORE_CONDITION = frozenset({"WHERE", "AND", "OR", "ON", "NOT", "("})
-_ALWAYS = frozenset({"true", "1"})
+_ALWAYS = frozenset({"true", "1", "MATCHED", "NOT MATCHED"})
+
+
+class Words(NamedTuple):
+    """What stands in a statement for a condition that is dropped."""
+
+    always: str
+    never: str
+
+
+NUMBERS = Words("1", "0")
 
 
 class Token(NamedTuple):
@@ -66,15 +76,19 @@ def tokens(sql: str) -> list[Token]:
     return found
 
 
-def mutants(statement: str, sql: str) -> list[Mutant]:
+def mutants(statement: str, sql: str, words: Words = NUMBERS) -> list[Mutant]:
     """The statement without each of its predicates in turn."""
     made: list[Mutant] = []
     pieces = tokens(sql)
     for begin, end in _clauses(pieces):
-        for first, last, instead in _droppable(pieces, begin, end):
-            if "".join(piece.text for piece in pieces[first:last]).strip() in _ALWAYS:
+        for first, last, is_arm in _droppable(pieces, begin, end):
+            if _told(sql, pieces, first, last) in _ALWAYS:
                 continue
-            made.append(_without(statement, sql, pieces, first, last, instead, len(made)))
+            mutant = Mutant(statement, len(made), _told(sql, pieces, first, last), "")
+            if is_arm:
+                mutant = mutant._replace(predicate=f"{mutant.predicate} (arm)")
+            instead = words.never if is_arm else words.always
+            made.append(mutant._replace(sql=_without(sql, pieces, first, last, instead)))
     return _named_apart(made)
 
 
@@ -120,14 +134,15 @@ def _closes(token: Token, depth: int) -> bool:
     return token.depth == depth and (token.word in _CLOSING or token.text in (",", ";"))
 
 
-def _droppable(pieces: list[Token], begin: int, end: int) -> Iterator[tuple[int, int, str]]:
+def _droppable(pieces: list[Token], begin: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """The bounds of what can be dropped, and whether it is an arm of an OR."""
     terms = list(_split(pieces, begin, end, "AND"))
     for first, last in terms:
-        yield first, last, "1"
+        yield first, last, False
         yield from _arms(pieces, first, last)
 
 
-def _arms(pieces: list[Token], first: int, last: int) -> Iterator[tuple[int, int, str]]:
+def _arms(pieces: list[Token], first: int, last: int) -> Iterator[tuple[int, int, bool]]:
     """The arms of an OR that stands in this term, with or without parentheses around it."""
     solid = [place for place in range(first, last) if not pieces[place].empty]
     if len(solid) > 2 and pieces[solid[0]].text == "(" and pieces[solid[-1]].text == ")":
@@ -138,10 +153,10 @@ def _arms(pieces: list[Token], first: int, last: int) -> Iterator[tuple[int, int
     if len(arms) < 2:
         return
     for arm_first, arm_last in arms:
-        yield arm_first, arm_last, "0"
+        yield arm_first, arm_last, True
         terms = list(_split(pieces, arm_first, arm_last, "AND"))
         if len(terms) > 1:
-            yield from ((term_first, term_last, "1") for term_first, term_last in terms)
+            yield from ((term_first, term_last, False) for term_first, term_last in terms)
 
 
 def _split(pieces: list[Token], begin: int, end: int, by: str) -> Iterator[tuple[int, int]]:
@@ -168,15 +183,20 @@ def _split(pieces: list[Token], begin: int, end: int, by: str) -> Iterator[tuple
     yield first, end
 
 
-def _without(statement: str, sql: str, pieces: list[Token], first: int, last: int, instead: str, number: int) -> Mutant:
-    begin = pieces[first].at
-    end = pieces[last].at if last < len(pieces) else len(sql)
+def _bounds(sql: str, pieces: list[Token], first: int, last: int) -> tuple[int, int]:
+    return pieces[first].at, pieces[last].at if last < len(pieces) else len(sql)
+
+
+def _told(sql: str, pieces: list[Token], first: int, last: int) -> str:
+    begin, end = _bounds(sql, pieces, first, last)
+    return " ".join(re.sub(r"--[^\n]*", "", sql[begin:end]).split())
+
+
+def _without(sql: str, pieces: list[Token], first: int, last: int, instead: str) -> str:
+    begin, end = _bounds(sql, pieces, first, last)
     text = sql[begin:end]
     kept_before, kept_after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-    told = " ".join(re.sub(r"--[^\n]*", "", text).split())
-    if instead == "0":
-        told += " (arm)"
-    return Mutant(statement, number, told, f"{sql[:begin]}{kept_before or ' '}{instead}{kept_after or ' '}{sql[end:]}")
+    return f"{sql[:begin]}{kept_before or ' '}{instead}{kept_after or ' '}{sql[end:]}"
 
 
 def _named_apart(made: list[Mutant]) -> list[Mutant]:

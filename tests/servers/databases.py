@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ class Databases:
 
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
+        self._names = "test"
         self._spare: list[str] = []
         self._made = 0
         self._uses: dict[str, int] = {}
@@ -82,7 +85,7 @@ class Databases:
     def make(self, template: str = TEMPLATE) -> str:
         """The name of a new database that is nobody's; with the template `template1` it has no schema."""
         self._made += 1
-        name = f"test_{self._made}"
+        name = f"{self._names}_{self._made}"
         query = SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
         self._admin.execute(query.format(Identifier(name), Identifier(template)))
         return name
@@ -105,6 +108,18 @@ class Databases:
         if url in self._lookers:
             self._lookers.pop(url).close()
         self._admin.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """In a forked child: with connections and databases of its own, which are gone at the end."""
+        # Those of the process that forked are kept, for nobody here may close them.
+        self._inherited = [self._admin, *self._lookers.values()]
+        self._names, self._spare, self._houses, self._lookers = f"test_of_{os.getpid()}", [], {}, {}
+        self._admin = psycopg.connect(self.server.url("postgres"), autocommit=True)
+        yield
+        for name in {*self._spare, *(url.rpartition("/")[2] for url in self._houses.values())}:
+            self._drop(self.server.url(name), name)
+        self.close()
 
     def close(self) -> None:
         """Let go of the server."""
