@@ -1,5 +1,6 @@
 """The stores that the suite holds to the protocols. A store plugs in with one `Plug`."""
 
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,6 +70,22 @@ async def open_sqlite(folder: Path, clock: ManualClock) -> Store:
     return store
 
 
+POOLER = "PERDURE_TEST_POOLER"
+"""Set to `plain`, the suite also holds a store behind PgBouncer to the protocols; to `prepared`, one that prepares."""
+
+
+async def open_pooled(folder: Path, clock: ManualClock) -> Store:
+    """The same behind PgBouncer, where each transaction gets another session."""
+    from perdure.store.postgres.store import PostgresStore
+
+    prepared = os.environ[POOLER] == "prepared"
+    url, pooler = _databases().house(folder), _databases().pooler(500 if prepared else 0)
+    pooler.spread(url)
+    prepare = "on" if prepared else "auto"
+    store: Store = await PostgresStore.open(pooler.url(url), inline=True, clock=clock, prepare=prepare)
+    return store
+
+
 def open_postgres(isolation: str) -> Callable[[Path, ManualClock], Awaitable[Store]]:
     """A PostgreSQL store without threads, in a database that belongs to the folder."""
 
@@ -92,14 +109,14 @@ def _databases() -> Any:
         skip(str(reason))
 
 
-def _postgres(name: str, isolation: str) -> Plug:
+def _postgres(name: str, opened: Callable[[Path, ManualClock], Awaitable[Store]]) -> Plug:
     import psycopg
 
     from conformance import postgres_rows
 
     return Plug(
         name,
-        open_postgres(isolation),
+        opened,
         lambda folder: postgres_rows.snapshot(_databases().looker(folder)),
         sqlite_rows.without_late_results,
         lambda folder: postgres_rows.contradictions(_databases().looker(folder)),
@@ -120,6 +137,8 @@ STORES: dict[str, Plug] = {
         lambda folder: sqlite_rows.connect(folder / "store.db"),
         lambda folder: sqlite_rows.connect(folder / "another.db"),
     ),
-    "postgres": _postgres("postgres", "read committed"),
-    "postgres-serializable": _postgres("postgres-serializable", "serializable"),
+    "postgres": _postgres("postgres", open_postgres("read committed")),
+    "postgres-serializable": _postgres("postgres-serializable", open_postgres("serializable")),
 }
+if POOLER in os.environ:
+    STORES["postgres-pooled"] = _postgres("postgres-pooled", open_pooled)

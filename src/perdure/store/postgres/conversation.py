@@ -34,6 +34,9 @@ _LONG_AGO_US = -(1 << 62)
 _LISTEN = STATEMENTS["wakeup_listen"].text
 _NOTIFY = STATEMENTS["wakeup_notify"].text
 _PROBE = "probe"
+_LOST_IN_POOLER = (
+    "a pooler between this process and the server loses announcements; name the server itself in PERDURE_HINTS"
+)
 
 _log = logging.getLogger("perdure.store")
 
@@ -51,6 +54,8 @@ class Conversation:
         self._name = name
         self._connection: psycopg.Connection[Any] | None = None
         self._arrived: list[str] = []
+        self._pooled = False
+        """Whether a pooler lends sessions: announcing works through it, and listening would stay in a session."""
         self._listening = False
         self._hearing = False
         """Whether the last announcement to itself has arrived."""
@@ -65,7 +70,7 @@ class Conversation:
         """Whether there is a connection now; one is made if it is time to try."""
         if self._connection is None and self._talker is not None and now_us >= self.retry_us:
             try:
-                self._connection = self._talker.dial()
+                self._connection, self._pooled = self._talker.dial()
                 self._connection.add_notify_handler(lambda each: self._arrived.append(each.payload))
                 self._inheritance.admit(self._connection)
                 if not self._hub.watched:
@@ -81,15 +86,16 @@ class Conversation:
         if not self.connected(now_us):
             self._tell_to_look(now_us, DEAF_EVERY_US)
             return
+        if self._pooled:
+            self._complain(_LOST_IN_POOLER)
+            self._tell_to_look(now_us, DEAF_EVERY_US)
+            return
         if not self._listening:
             self._listen(now_us)
         elif now_us >= self._probed_us + PROBE_EVERY_US:
             self._probe(now_us)
         elif not self._hearing and now_us >= self._probed_us + PROBE_ANSWER_US:
-            self._complain(
-                "announcements do not arrive; a pooler between this process and the server loses them: name the server "
-                "itself in PERDURE_HINTS"
-            )
+            self._complain(_LOST_IN_POOLER)
             self._disconnect()
             self.retry_us = now_us + PROBE_EVERY_US
         self._tell_to_look(now_us, SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
@@ -120,6 +126,8 @@ class Conversation:
             return look_us
         if self._connection is None:
             return min(look_us, self.retry_us)
+        if self._pooled:
+            return look_us
         return min(look_us, self._probed_us + (PROBE_EVERY_US if self._hearing else PROBE_ANSWER_US))
 
     def descriptors(self) -> list[int]:

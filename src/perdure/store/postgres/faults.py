@@ -35,6 +35,19 @@ STALE: tuple[type[Exception], ...] = (errors.ReadOnlySqlTransaction, errors.Feat
 older schema.
 """
 
+def is_of_session(error: BaseException) -> bool:
+    """Whether another session may do what this one could not.
+
+    Behind a pooler the connection stays when the server's end of it has gone: that comes as an answer, and sometimes as
+    one more answer than was asked for.
+    """
+    if isinstance(error, STALE):
+        return True
+    if not isinstance(error, psycopg.OperationalError | psycopg.InternalError):
+        return False
+    return error.sqlstate is None or error.sqlstate.startswith(_SESSION_GONE)
+
+
 _STORE_FAULTS: tuple[type[Exception], ...] = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -51,6 +64,7 @@ _STORE_FAULTS: tuple[type[Exception], ...] = (
 
 _BUSY: tuple[type[Exception], ...] = (errors.LockNotAvailable, errors.QueryCanceled)
 _CROWDED: tuple[type[Exception], ...] = (errors.TooManyConnections, errors.ConfigurationLimitExceeded)
+_SESSION_GONE = ("08", "57P")
 _GONE = ("08", "57")
 """Classes of states in which the connection or the server has gone away."""
 

@@ -14,7 +14,7 @@ from perdure.ambient import Chance, Clock, SystemClock
 from perdure.domain import limits
 from perdure.errors import PerdureError
 from perdure.store.postgres.connecting import Connector, worth_waiting
-from perdure.store.postgres.faults import RETRIED, STALE
+from perdure.store.postgres.faults import RETRIED, is_of_session
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.session import Session
 
@@ -73,7 +73,7 @@ class Lifeline:
                 session.roll_back()
                 if not isinstance(error, Exception):
                     raise
-                if session.broken or isinstance(error, STALE):
+                if session.broken or is_of_session(error):
                     self.close()
                     self._wait_or_raise(error, deadline_us)
                 elif isinstance(error, RETRIED) and collisions < RETRIES_MAX:

@@ -39,6 +39,20 @@ class Limits(NamedTuple):
     """This process, between two statements: a process that stands still holds up nobody for longer."""
 
 
+class ServerFacts(NamedTuple):
+    """Which process of the server answers, and when the server was started."""
+
+    backend: int
+    start_us: int
+
+
+def server_facts(connection: psycopg.Connection[Any]) -> ServerFacts:
+    """Ask the server. Raises what the driver raises."""
+    rows = connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchall()
+    invariant(len(rows) == 1, "a server tells its facts in one row")
+    return ServerFacts(*rows[0])
+
+
 class Session:
     """A connection that runs one transaction after the other. Used by one thread at a time."""
 
@@ -46,7 +60,7 @@ class Session:
         self, connection: psycopg.Connection[Any], limits: Limits, serializable: bool, *, prepare: bool | None = None
     ) -> None:
         self.connection = connection
-        backend, self.server_start_us = self._facts()
+        backend, self.server_start_us = server_facts(connection)
         self.pooled = backend != connection.info.backend_pid
         if prepare is None:
             prepare = not self.pooled
@@ -61,11 +75,6 @@ class Session:
         reading = limits._replace(statement_timeout_ms=limits.question_timeout_ms)
         named = ["transaction_begin_read", "reading_by_index", "transaction_settings", "transaction_durability"]
         self._begin_reading = self._compose(named, reading)
-
-    def _facts(self) -> tuple[int, int]:
-        rows = self.connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchall()
-        invariant(len(rows) == 1, "a server tells its facts in one row")
-        return rows[0][0], rows[0][1]
 
     def _compose(self, names: list[str], limits: Limits, *, durable: bool = False, local: bool = True) -> bytes:
         """One text of these statements, for one round trip. `local`: what they set holds for the transaction alone."""

@@ -17,7 +17,7 @@ from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Lifeline
 from perdure.store.postgres.readers import Asking, InlineReaders, Readers
 from perdure.store.postgres.schema import PostgresSchema, bring_up_to_date
 from perdure.store.postgres.session import Limits
-from perdure.store.postgres.talking import refuse_another_database, talker_of
+from perdure.store.postgres.talking import Talker, talker_of
 from perdure.store.postgres.wakeups import Line, PostgresWakeups
 from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
 from perdure.store.relational.definitions import RelationalDefinitions
@@ -88,9 +88,7 @@ class PostgresStore:
         if inline:
             parts.prepare(migrate)
             return cls._inline(parts)
-        await asyncio.to_thread(parts.prepare, migrate)
-        if hints is not None:
-            await asyncio.to_thread(refuse_another_database, talker)
+        await asyncio.to_thread(parts.prepare, migrate, talker)
         line = Line(talker, parts.inheritance, parts.hub)
         wakeups = PostgresWakeups(parts.hub, line)
         writer = Writer(lambda name: parts.commits(name, wakeups.announce), parts.inheritance, parts.stop)
@@ -142,12 +140,17 @@ class Parts:
         """What reads, on a session of its own unless one is given."""
         return Asking(lifeline or self.lifeline(), self.clock, self.connector.place)
 
-    def prepare(self, migrate: bool) -> None:
-        """Connect, bring the schema up to date if `migrate`, and note which start of the server this is."""
+    def prepare(self, migrate: bool, talker: Talker | None = None) -> None:
+        """Connect, bring the schema up to date if `migrate`, and note which start of the server this is.
+
+        Raises `Misuse` when the talker's way leads to another database.
+        """
         commits = self.commits(WRITES, lambda topics: None)
         try:
             bring_up_to_date(self.asking(self.first), commits, migrate)
             commits.do(_NOTHING, None)
+            if talker is not None:
+                talker.refuse_another_database()
         except BaseException:
             self.first.close()
             raise
