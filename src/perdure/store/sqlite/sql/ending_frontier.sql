@@ -2,4 +2,4 @@
 INSERT OR IGNORE INTO perdure_frontier (n, good)
 SELECT n, 0
 FROM ending
-WHERE job IS NOT NULL AND EXISTS (SELECT 1 FROM perdure_edges AS edges WHERE edges.parent = ending.n)
+WHERE EXISTS (SELECT 1 FROM perdure_edges AS edges WHERE edges.parent = ending.n)
