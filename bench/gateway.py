@@ -31,7 +31,8 @@ from perdure.client.pool import Place, Pool
 CLIENTS = 32
 CONCURRENCY = 100
 IDLE_SECONDS = 15
-WAIT_SECONDS = (6.0, 12.0)
+WAIT_SECONDS = 25.0
+"""How long a claim of a worker waits at its gateway."""
 TARGETS = {
     # ratio: (numerator, denominator, must, goal)
     "remote worker / direct worker": ("remote drain", "direct drain", None, 0.6),
@@ -83,9 +84,9 @@ def echo_of() -> Any:
     return process("uvicorn", "bench.gateway:app", "--port", "{port}", "--no-access-log", "--log-level", "error")
 
 
-def _request(method: str, path: str, body: bytes, more: bytes = b"") -> bytes:
+def _request(method: str, path: str, body: bytes) -> bytes:
     head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n".encode()
-    return head + more + b"content-length: %d\r\n\r\n%s" % (len(body), body)
+    return head + b"content-length: %d\r\n\r\n%s" % (len(body), body)
 
 
 async def posts(port: int, size: int, requests: int) -> float:
@@ -156,13 +157,12 @@ async def start_latency(store: str, size: int, tasks: int) -> float:
 
 
 class IdleWorker:
-    """What a worker does that has nothing to do, on the two connections that it holds: a claim that waits on one, a
-    wait for hints on the other, and a heartbeat on one that is closed after it.
+    """What a worker does that has nothing to do, on the one connection that it holds: a claim waits, which is its sign
+    of life, and hears of its orders.
     """
 
     def __init__(self, port: int) -> None:
         self._id = str(uuid4())
-        self._port = port
         self._pool = Pool(Place("127.0.0.1", port, None), 4)
 
     async def register(self) -> None:
@@ -171,36 +171,19 @@ class IdleWorker:
 
     async def claim(self) -> None:
         """Claim for ever."""
+        wait = random.uniform(0, WAIT_SECONDS)
         while True:
-            wait = random.uniform(*WAIT_SECONDS)
-            await self._post("claim", worker_id=self._id, count=10, wait=wait, request_id=str(uuid4()))
-
-    async def hear(self) -> None:
-        """Wait for hints for ever."""
-        cursor = ""
-        while True:
-            after = f"&after={cursor}" if cursor else ""
-            path = f"/v1/worker/hints?topic=control&wait={random.uniform(*WAIT_SECONDS) if cursor else 0:.3f}{after}"
-            cursor = json.loads(await self._ask(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()))["cursor"]
-
-    async def beat(self) -> None:
-        """Say that it is there, for ever."""
-        while True:
-            await asyncio.sleep(random.uniform(5, 10))
-            await self._post("heartbeat", b"connection: close\r\n", worker_id=self._id, capacity=10)
+            await self._post("claim", worker_id=self._id, count=10, wait=wait, request_id=str(uuid4()), order="work")
+            wait = WAIT_SECONDS
 
     async def close(self) -> None:
         """Let go of the connections."""
         await self._pool.close()
 
-    async def _post(self, verb: str, more: bytes = b"", **body: Any) -> None:
-        await self._ask(_request("POST", f"/v1/worker/{verb}", json.dumps(body).encode(), more))
-
-    async def _ask(self, data: bytes) -> bytes:
-        answer = await self._pool.ask(data, 60, 60)
+    async def _post(self, verb: str, **body: Any) -> None:
+        answer = await self._pool.ask(_request("POST", f"/v1/worker/{verb}", json.dumps(body).encode()), 60, 60)
         if answer.status >= 300:
             raise SystemExit(f"{answer.status}: {answer.body[:300]!r}")
-        return answer.body
 
 
 async def idle(port: int, server: asyncio.subprocess.Process, workers: int) -> tuple[float, float, int]:
@@ -209,7 +192,7 @@ async def idle(port: int, server: asyncio.subprocess.Process, workers: int) -> t
     standing = [IdleWorker(port) for _ in range(workers)]
     for each in standing:
         await each.register()
-    doing = [asyncio.create_task(part()) for each in standing for part in (each.claim, each.hear, each.beat)]
+    doing = [asyncio.create_task(each.claim()) for each in standing]
     await asyncio.sleep(10)
     seen = psutil.Process(server.pid)
     before = sum(seen.cpu_times()[:2])

@@ -70,6 +70,7 @@ class Watched:
                 of_itself=Told(version("perdure"), told_settings(system), told_limits(gateway_limits)),
                 clock=system.clock,
                 ids=system.ids,
+                worker_active=system.settings.worker_active,
             ),
             routes,
         )

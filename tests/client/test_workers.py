@@ -119,6 +119,48 @@ async def test_a_waiting_worker_is_drained_at_once_and_leaves_no_lease_behind(ap
     assert (await handle.status()).state == TaskState.QUEUED
 
 
+async def test_an_idle_worker_sends_claims_that_wait_and_nothing_else(app, monkeypatch):
+    operations = await app.operations()
+    sent = []
+    ask = operations._transport.ask
+
+    async def noted(request, answer):
+        sent.append(request.path)
+        return await ask(request, answer)
+
+    monkeypatch.setattr(operations._transport, "ask", noted)
+    async with asyncio.timeout(20), app.worker(heartbeat=0.1):
+        while "/v1/worker/claim" not in sent:
+            await asyncio.sleep(0.01)
+        sent.clear()
+        await asyncio.sleep(1.0)
+        assert sent == []
+
+
+async def test_a_worker_is_paused_and_goes_on_by_the_claim_that_waits(app):
+    operations = await app.operations()
+    async with asyncio.timeout(20), app.worker(heartbeat=60.0) as working:
+        while not (workers := await operations.views.workers("default", None)):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(1.1)
+        await operations.order_worker(workers[0].id, WorkerOrder.PAUSE, app.principal)
+        while working._worker.order is not WorkerOrder.PAUSE:
+            await asyncio.sleep(0.01)
+        handle = await app.submit("echo", value=1)
+        await operations.order_worker(workers[0].id, WorkerOrder.WORK, app.principal)
+        assert await handle.result(10) == 1
+
+
+async def test_what_a_worker_sends_of_its_capacity_does_not_wait_for_its_claim(app):
+    operations, worker = await registered(app)
+    claiming = asyncio.create_task(operations.claim(worker, 5, wait=20.0))
+    await asyncio.sleep(0.2)
+    assert await operations.heartbeat(worker, 3) is WorkerOrder.WORK
+    assert [each.capacity for each in await operations.views.workers("default", None)] == [3]
+    claiming.cancel()
+    await asyncio.wait([claiming])
+
+
 async def test_a_claim_that_waits_is_served_when_work_comes(app):
     operations, worker = await registered(app)
     clock = asyncio.get_running_loop()

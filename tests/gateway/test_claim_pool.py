@@ -3,6 +3,7 @@
 import asyncio
 
 from perdure.gateway.claim_pool import ClaimPool, Wanted
+from perdure.gateway.presence import Presence
 from perdure.store.wakeups import Topic
 
 
@@ -21,7 +22,7 @@ class Nothing:
 
 async def test_a_worker_that_is_sent_away_unserved_has_not_waited_less_than_nothing():
     nothing = Nothing()
-    pool = ClaimPool(nothing, nothing)  # type: ignore[arg-type]
+    pool = ClaimPool(nothing, nothing, Presence(nothing, nothing, 120.0))  # type: ignore[arg-type]
     pool.start()
     claim = asyncio.create_task(pool.claim(Wanted("w", 1, "r"), 30.0, asyncio.Event().wait))  # type: ignore[arg-type]
     for _ in range(5):

@@ -56,12 +56,19 @@ class WorkerCalls:
     async def register(self, worker: WorkerInfo) -> WorkerOrder:
         """Make the worker known."""
         body = wire.Register(
+        self._standing: dict[str, Standing] = {}
             **{name: _plain(value) for name, value in worker._asdict().items()},
         )
-        return WorkerOrder((await self._ask("register", body, wire.Order)).order)
+        order = WorkerOrder((await self._ask("register", body, wire.Order)).order)
+        self._standing_of(worker.id).hear(order, worker.capacity)
+        return order
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
-        """Say that the worker is there."""
+        """Say that the worker is there. While a claim of its own waits, the gateway knows, and tells of orders so."""
+        standing = self._standing_of(worker_id)
+        order = standing.known(capacity)
+        if order is not None:
+            return order
         body = msgspec.json.encode(wire.Heartbeat(worker_id=worker_id, capacity=capacity))
         # Once in a while from each of many workers: a connection that is kept for it would lie idle all the time.
         request = Request(
@@ -72,6 +79,7 @@ class WorkerCalls:
 
     async def leave(self, worker_id: str) -> None:
         """Say that the worker is gone for good."""
+        standing.hear(WorkerOrder(answer.order), capacity)
         with contextlib.suppress(PerdureError):
             await self._give_back_unanswered(worker_id)
         self._unanswered.pop(worker_id, None)
@@ -79,6 +87,7 @@ class WorkerCalls:
 
     async def claim(self, worker_id: str, count: int, request_id: str | None, wait: float) -> list[Lease]:
         """At most `count` leases; when there is no work, the gateway waits for some, at most `wait` seconds.
+        self._standing.pop(worker_id, None)
 
         A claim whose answer was lost is asked for again under the same request id first, so that what it leased comes
         here and nowhere else. Durations are told from before the request was sent, however long it waited.
@@ -97,15 +106,25 @@ class WorkerCalls:
             raise
 
     async def _claim(self, worker_id: str, request_id: str, count: int, wait: float) -> list[Lease]:
-        body = msgspec.json.encode(wire.ClaimWork(worker_id=worker_id, request_id=request_id, count=count, wait=wait))
+        standing = self._standing_of(worker_id)
+        told: Any = standing.order
+        body = msgspec.json.encode(
+            wire.ClaimWork(worker_id=worker_id, request_id=request_id, count=count, wait=wait, order=told)
+        )
         request = Request("POST", "/v1/worker/claim", body, wait=wait, lane=Lane.WORK, repeat=Repeat.NEVER)
-        answer: wire.ClaimAnswer = await self._transport.ask(request, wire.ClaimAnswer)
+        with standing.claiming(wait):
+            answer: wire.ClaimAnswer = await self._transport.ask(request, wire.ClaimAnswer)
+            if answer.order is not None:
+                standing.hear(WorkerOrder(answer.order))
         return [_lease(each, answer.waited_us) for each in answer.leases]
 
     async def _give_back_unanswered(self, worker_id: str) -> None:
         """Hand back what claims leased whose answers nobody saw, instead of letting it run out."""
         while (asked := self._again(worker_id)) is not None:
             leases = await self._claim(worker_id, *asked, 0.0)
+    def _standing_of(self, worker_id: str) -> Standing:
+        return self._standing.setdefault(worker_id, Standing())
+
             if leases:
                 await self.settle([(lease.hold, HandedBack()) for lease in leases])
 

@@ -16,7 +16,8 @@ from perdure.domain.outcome import HandedBack
 from perdure.engine.engine import Operations
 from perdure.errors import PerdureError, Unavailable
 from perdure.gateway.hints import Hints
-from perdure.store.ledger import WorkerInfo
+from perdure.gateway.presence import Presence
+from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 
 POLL_SECONDS = 2.0
@@ -37,6 +38,8 @@ class Wanted(NamedTuple):
     most: int
     """How many leases it takes."""
     request_id: str
+    told: WorkerOrder | None = None
+    """What the worker knows to be ordered: its claim waits no longer than it is true."""
 
 
 class Claimed(NamedTuple):
@@ -63,8 +66,9 @@ class _Place:
 class ClaimPool:
     """Serves the claims of remote workers. Belongs to one event loop."""
 
-    def __init__(self, operations: Operations, hints: Hints) -> None:
+    def __init__(self, operations: Operations, hints: Hints, presence: Presence) -> None:
         self._operations = operations
+        self._presence = presence
         self._hints = hints
         self._lines: dict[Line, deque[_Place]] = {}
         self._line_of: dict[str, Line] = {}
@@ -110,6 +114,7 @@ class ClaimPool:
         """
         began = asyncio.get_running_loop().time()
         asked = began
+        self._presence.sign(wanted.worker_id)
         leases = await self._claim(wanted)
         watch = asyncio.ensure_future(gone())
         try:
@@ -132,9 +137,10 @@ class ClaimPool:
         place = _Place(wanted)
         line = self._lines.setdefault(self._line_of.get(wanted.worker_id, wanted.worker_id), deque())
         line.append(place)
-        either: set[asyncio.Future[Any]] = {place.leases, watch}
         try:
-            await asyncio.wait(either, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+            with self._presence.waiting(wanted.worker_id, wanted.told) as news:
+                either: set[asyncio.Future[Any]] = {place.leases, watch, news}
+                await asyncio.wait(either, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             if not place.leases.cancel() and place.leases.result():
                 await asyncio.shield(self._give_back(wanted, place.leases.result()))

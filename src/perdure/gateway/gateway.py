@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from perdure.ambient import Clock, Ids
-from perdure.domain.limits import SECOND_US
+from perdure.domain.limits import SECOND_US, WORKER_ACTIVE_DEFAULT_US, seconds
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
 from perdure.gateway import problems
@@ -23,6 +23,7 @@ from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.openapi import describe
 from perdure.gateway.operating_handlers import OperatingHandlers, Told
 from perdure.gateway.paths import Match, Paths
+from perdure.gateway.presence import Presence
 from perdure.gateway.readiness import Readiness
 from perdure.gateway.request import (
     Answer,
@@ -66,6 +67,8 @@ class Surroundings(NamedTuple):
     of_itself: Told
     clock: Clock
     ids: Ids
+    worker_active: float = seconds(WORKER_ACTIVE_DEFAULT_US)
+    """How long after its last sign a worker counts as alive: the gateway writes signs accordingly."""
 
 
 class _Endpoint(NamedTuple):
@@ -100,7 +103,9 @@ class Gateway:
             around.clock,
         )
         self._hints = Hints(operations.subscribe, around.ids.new())
-        self._pool = ClaimPool(operations, self._hints)
+        registry: Any = operations
+        self._presence = Presence(registry, self._hints, around.worker_active)
+        self._pool = ClaimPool(operations, self._hints, self._presence)
         self._access = around.access
         self._observer = around.observer
         self._clock = around.clock
@@ -111,13 +116,14 @@ class Gateway:
             JobHandlers(operations),
             OperatingHandlers(operations, around.of_itself),
             DefinitionHandlers(operations),
-            WorkerHandlers(operations, self._pool, self._hints),
+            WorkerHandlers(operations, self._pool, self._hints, self._presence),
             SystemHandlers(self.readiness, around.notices, around.metrics, description, docs_page(description)),
         )
         self._paths = Paths((route.method, route.path, _endpoint(route, groups, around.limits)) for route in routes)
 
     async def __aenter__(self) -> "Gateway":
         self._hints.start()
+        self._presence.start()
         self._pool.start()
         self.readiness.start()
         return self
@@ -128,6 +134,7 @@ class Gateway:
     async def close(self) -> None:
         """Answer everybody who waits, and wait for nothing any more. Harmless when closed already."""
         await self._pool.stop()
+        await self._presence.stop()
         await self._hints.stop()
         await self.readiness.stop()
 

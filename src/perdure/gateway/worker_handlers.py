@@ -16,9 +16,10 @@ from perdure.gateway.access import Forbidden
 from perdure.gateway.claim_pool import ClaimPool, Wanted
 from perdure.gateway.hints import Hints, Seen
 from perdure.gateway.outcomes import outcome_of
+from perdure.gateway.presence import Presence
 from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
-from perdure.store.ledger import Reported, SettleAnswer, Settled, WorkerInfo
+from perdure.store.ledger import Reported, SettleAnswer, Settled, WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.wire.shapes import NULL, body_json, json_body
 
@@ -28,8 +29,9 @@ TOPICS = Topic.READY | Topic.CONTROL
 class WorkerHandlers:
     """What remote workers do."""
 
-    def __init__(self, operations: Operations, pool: ClaimPool, hints: Hints) -> None:
+    def __init__(self, operations: Operations, pool: ClaimPool, hints: Hints, presence: Presence) -> None:
         self._operations = operations
+        self._presence = presence
         self._pool = pool
         self._hints = hints
 
@@ -51,12 +53,15 @@ class WorkerHandlers:
         )
         order = await self._operations.register(worker)
         self._pool.know(worker)
+        self._presence.know(worker.id, order)
         return Answer(wire.Order(order=order.value))
 
     async def worker_heartbeat(self, request: Request) -> Answer:
         """Note that a worker is there."""
         body: wire.Heartbeat = request.body
-        order = await self._operations.heartbeat(ids.parse(body.worker_id, "worker"), body.capacity)
+        worker_id = ids.parse(body.worker_id, "worker")
+        order = await self._operations.heartbeat(worker_id, body.capacity)
+        self._presence.know(worker_id, order)
         return Answer(wire.Order(order=order.value))
 
     async def worker_leave(self, request: Request) -> Answer:
@@ -64,15 +69,20 @@ class WorkerHandlers:
         worker_id = ids.parse(request.body.worker_id, "worker")
         await self._operations.leave(worker_id)
         self._pool.forget(worker_id)
+        self._presence.forget(worker_id)
         return Answer(None, 204)
 
     async def claim_work(self, request: Request) -> Answer:
         """Lease tasks to a worker, waiting for some."""
         body: wire.ClaimWork = request.body
-        wanted = Wanted(ids.parse(body.worker_id, "worker"), body.count, ids.parse(body.request_id, "request"))
+        worker_id = ids.parse(body.worker_id, "worker")
+        told = None if body.order is None else WorkerOrder(body.order)
+        wanted = Wanted(worker_id, body.count, ids.parse(body.request_id, "request"), told)
         claimed = await self._pool.claim(wanted, body.wait, request.gone)
         leases = [_shown_lease(each) for each in claimed.leases]
-        return Answer(wire.ClaimAnswer(leases=leases, waited_us=round(claimed.waited_seconds * SECOND_US)))
+        waited_us = round(claimed.waited_seconds * SECOND_US)
+        order: Any = self._presence.order_of(worker_id)
+        return Answer(wire.ClaimAnswer(leases=leases, waited_us=waited_us, order=order))
 
     async def wait_for_hints(self, request: Request) -> Answer:
         """Wait for a hint."""

@@ -83,6 +83,7 @@ class Worker:
         self._hinted = True
         self._poll_at_us = 0
         self._wake = asyncio.Event()
+        self._attentive = asyncio.Event()
         self._leaving = asyncio.Event()
         self._main: asyncio.Task[Any] | None = None
         self._lanes: Lanes | None = None
@@ -149,8 +150,6 @@ class Worker:
 
     def _capacity(self) -> int:
         return CAPACITY_FACTOR * (self.concurrency + self.settings.prefetch_for(self.concurrency))
-
-    # Its life
 
     async def run(self) -> Ending:
         """Work until drained. Returns why it ended. Cancelling it is like `abandon`, except that it raises."""
@@ -228,8 +227,6 @@ class Worker:
         settings = self.settings
         await drain(self._lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
 
-    # Claiming
-
     async def _claim_until_ending(self) -> None:
         backoff = Backoff(self._chance)
         while self._ending is None:
@@ -280,6 +277,9 @@ class Worker:
             self._poll_at_us = answered_us + round(poll * SECOND_US)
         if leases:
             await self._admit(leases, sent_us, answered_us)
+        elif wait:
+            # It may have been answered because of an order.
+            self._keeper.look_now()
         elif self.settings.stop_when_idle and not self._held:
             self._end(Ending.IDLE)
         if self.settings.max_tasks is not None and self._claimed >= self.settings.max_tasks:
@@ -298,6 +298,7 @@ class Worker:
                 fresh.append(held)
         self._claimed += len(fresh)
         if fresh:
+            self._attentive.set()
             assert self._lanes is not None
             self._keeper.look_soon(sent_us, min(held.lease_us for held in fresh))
             self._lanes.admit(fresh)
@@ -345,6 +346,10 @@ class Worker:
         subscription = self._source.subscribe()
         try:
             while True:
+                if self.settings.claim_wait and not self._held and self.order is WorkerOrder.WORK:
+                    # Of work and of orders the claim tells that waits at the source; there is nothing to be cancelled.
+                    self._attentive.clear()
+                    await self._attentive.wait()
                 try:
                     topics = await subscription.wait(LISTEN_SECONDS)
                 except Exception as error:
@@ -384,6 +389,7 @@ class Worker:
             return
         logger.info("the worker is ordered to %s", order)
         self.order = order
+        self._attentive.set()
         self._wake.set()
         if order is WorkerOrder.DRAIN:
             self._end(Ending.DRAINED)
