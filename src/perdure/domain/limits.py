@@ -95,7 +95,30 @@ LOG_LAST_LINES_MAX = 100
 LOG_LAST_MAX_BYTES = 32 * 1024
 SNOOZE_MAX_US = 365 * 24 * 3600 * SECOND_US
 
+# Schedules
+SCHEDULE_DOCUMENT_MAX_BYTES = 256 * 1024
+EVERY_MIN_US = SECOND_US
+EVERY_MAX_US = 10 * 365 * 24 * 3600 * SECOND_US
+CATCH_UP_DEFAULT_US = 24 * 3600 * SECOND_US
+CATCH_UP_MAX_US = 10 * 365 * 24 * 3600 * SECOND_US
+JITTER_MAX_US = 24 * 3600 * SECOND_US
+PREVIEW_MAX_INSTANTS = 1_000
+BACKFILL_MAX_INSTANTS = 1_000
+FIRE_WAIT_US = SECOND_US
+"""How often it is looked whether an instant may go on that waits for the end of an earlier one."""
+FIRES_OPEN_MAX = 1_000
+"""How many open fires of a schedule are looked at in one transaction."""
+FIRE_MAX_SCHEDULES = 200
+"""How many schedules one run of the duty looks at."""
+FIRE_MAX_INSTANTS = 10_000
+"""How many instants of one schedule it looks at."""
+FIRE_MAX_TASKS = 100
+"""How many of them make something."""
+FIRE_MAX_JOBS = 10
+
 # One gateway process
+CLIENT_RATE_DEFAULT = 5_000
+CLIENT_RATE_MAX = 1_000_000
 CONNECTIONS_DEFAULT = 4_096
 """A worker that waits for work holds two."""
 CONNECTIONS_LIMIT = 65_536

@@ -71,7 +71,8 @@ class Stretch(NamedTuple):
 
     first_us: int
     last_us: int
-    count: int
+    instants: int
+    """How many there are."""
     reason: SkipReason
 
 

@@ -44,6 +44,9 @@ TABLES = (
     Table("receipts", ("n", "attempt_id"), 50),
     Table("items", ("n", "attempt_id", "ref")),
     Table("logs", ("n", "fence", "sequence")),
+    Table("schedules", ("organization", "name")),
+    Table("fires", ("organization", "schedule", "instant_us")),
+    Table("skips", ("organization", "schedule", "first_us")),
     Table("idempotency", ("organization", "principal", "what", "key")),
     LIVE,
 )

@@ -1,8 +1,8 @@
-"""The protocol of versioned documents: queues, organizations, kinds."""
+"""The protocol of versioned documents: queues, organizations, kinds, schedules."""
 
 from typing import Literal, NamedTuple, Protocol
 
-DefinitionType = Literal["queue", "organization", "kind"]
+DefinitionType = Literal["queue", "organization", "kind", "schedule"]
 
 
 class Definition(NamedTuple):

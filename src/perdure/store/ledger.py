@@ -311,7 +311,7 @@ class Ledger(WorkerRegistry, Protocol):
         task that shall wait for new ones has to be `pending` and a child of the attempt's own task, so that it cannot
         have been let go yet (`Conflict`).
 
-        `LeaseLost` where the attempt is not live; `Conflict` where its task or job is being cancelled, or it has no job;
+        `LeaseLost` where the attempt is not live; `Conflict` where its task or job is being cancelled or there is no job;
         `Invalid` for unknown names, circles and what is beyond the limits of a job; `Overloaded` as in `submit`.
         """
 
@@ -412,6 +412,7 @@ class Ledger(WorkerRegistry, Protocol):
         after which result, parts and receipts go while the task stays). A job goes whole, by its own end. Never an
         open task, a task of an open job, or a result that an open task still needs.
 
+        What came of the instants of schedules goes by `retention.keep_us`, unless it made something that is open.
         Idempotency keys whose life is over go too, acts after `limits.ACTS_KEPT_US`, lanes that have long been empty,
         and workers that hold nothing and were not seen for `retention.keep_us`, nor for `limits.WORKER_ACTIVE_MAX_US`.
         """

@@ -6,6 +6,7 @@ from perdure.store.caller import CallerTransactions
 from perdure.store.capabilities import Capabilities
 from perdure.store.definitions import Definitions
 from perdure.store.ledger import Ledger
+from perdure.store.schedules import Schedules
 from perdure.store.schema import Schema
 from perdure.store.views import Views
 from perdure.store.wakeups import Wakeups
@@ -22,6 +23,8 @@ class Store(Protocol):
     def views(self) -> Views: ...
     @property
     def definitions(self) -> Definitions: ...
+    @property
+    def schedules(self) -> Schedules: ...
     @property
     def schema(self) -> Schema: ...
     @property

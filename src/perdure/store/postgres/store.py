@@ -12,16 +12,20 @@ from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.connecting import PREPARE_AUTO, READ_COMMITTED, Address, Connector
 from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.job_submission import submit_jobs
 from perdure.store.postgres.ledger import PostgresLedger
 from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Lifeline
 from perdure.store.postgres.readers import Asking, InlineReaders, Readers
 from perdure.store.postgres.schema import PostgresSchema, bring_up_to_date
 from perdure.store.postgres.session import Limits
+from perdure.store.postgres.submission import submit
 from perdure.store.postgres.talking import Talker, talker_of
 from perdure.store.postgres.wakeups import Line, PostgresWakeups
 from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
 from perdure.store.relational.definitions import RelationalDefinitions
+from perdure.store.relational.firing import Submitting
 from perdure.store.relational.operation import Operation
+from perdure.store.relational.schedules import RelationalSchedules
 from perdure.store.relational.views import RelationalViews
 from perdure.store.wakeups import Topic
 
@@ -56,6 +60,7 @@ class PostgresStore:
         self.views = RelationalViews(readers)
         self.caller = caller
         self.definitions = RelationalDefinitions(writer, readers)
+        self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))
         self.schema = PostgresSchema(writer, readers)
         self.wakeups = wakeups
 

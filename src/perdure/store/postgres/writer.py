@@ -17,7 +17,7 @@ from perdure.store.relational.finished import Finished
 from perdure.store.relational.operation import Operation
 
 WRITES = "writes"
-ROUTES = {"claim": "claims", "renew": "renewals", "note": "renewals", "act": "acts"}
+ROUTES = {"claim": "claims", "renew": "renewals", "note": "renewals", "act": "acts", "fire": "acts"}
 """Which flusher takes an operation, by its name: duties and orders apart, all others are `WRITES`."""
 
 

@@ -46,7 +46,7 @@ def _put_all(tx: Transaction, puts: list[Put]) -> list[Any]:
 
 def _put(tx: Transaction, put: Put) -> Definition | Conflict | StoreBusy:
     for _ in range(ROUNDS_MAX):
-        answer = _put_over_what_is_there(tx, put)
+        answer = put_over_what_is_there(tx, put)
         if answer is not None:
             return answer
         # Another transaction has put a version of its own in between.
@@ -57,7 +57,8 @@ def _put(tx: Transaction, put: Put) -> Definition | Conflict | StoreBusy:
     )
 
 
-def _put_over_what_is_there(tx: Transaction, put: Put) -> Definition | Conflict | None:
+def put_over_what_is_there(tx: Transaction, put: Put) -> Definition | Conflict | None:
+    """One try of a put; `None` where another transaction came in between."""
     stored = _get(tx, put.organization, put.type, put.name)
     version = stored.version if stored is not None else 0
     if put.expected is not None and put.expected != version:
@@ -80,10 +81,11 @@ def _put_over_what_is_there(tx: Transaction, put: Put) -> Definition | Conflict 
 
 
 def _delete_all(tx: Transaction, deletes: list[Delete]) -> list[Any]:
-    return [_delete(tx, each) for each in deletes]
+    return [delete(tx, each) for each in deletes]
 
 
-def _delete(tx: Transaction, each: Delete) -> bool | Conflict:
+def delete(tx: Transaction, each: Delete) -> bool | Conflict:
+    """Remove one document; false when there was none."""
     place = {"organization": each.organization, "type": each.type, "name": each.name}
     if tx.value("definition_delete", **place, version=each.expected) is not None:
         removed = {"type": each.type, "name": each.name}

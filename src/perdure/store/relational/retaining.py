@@ -49,6 +49,8 @@ def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
     removed += _remove_results(tx, lines, count - removed)
     tx.run("remove_keys", count=count)
     acts.forget(tx, count)
+    tx.run("retain_fires", before=tx.now_us - retention.keep_us, count=count)
+    tx.run("retain_skips", before=tx.now_us - retention.keep_us, count=count)
     if removed < count:
         remove_idle(tx, count)
     # However short retention is, a worker that is there stays between two heartbeats: removed, it would claim nothing.

@@ -44,9 +44,13 @@ class SqliteStore:
     """Meets `store.store.Store` on one SQLite file, for many processes."""
 
     def __init__(self, path: str, writer: Writer, readers: Readers, hub: Hub, callers: CallerConnections) -> None:
+        from perdure.store.relational.firing import Submitting
+        from perdure.store.relational.schedules import RelationalSchedules
         from perdure.store.relational.views import RelationalViews
         from perdure.store.sqlite.caller import SqliteCaller
+        from perdure.store.sqlite.job_submission import submit_jobs
         from perdure.store.sqlite.ledger import SqliteLedger
+        from perdure.store.sqlite.submission import submit
 
         self.path = path
         self.writer = writer
@@ -56,6 +60,7 @@ class SqliteStore:
         self.views = RelationalViews(readers)
         self.caller = SqliteCaller(callers)
         self.definitions = RelationalDefinitions(writer, readers)
+        self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))
         self.schema = SqliteSchema(writer, readers)
         self.wakeups = hub
 
