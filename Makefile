@@ -13,7 +13,7 @@ export PYTHON
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(if $(filter postgres,$(STORE)),install,install-runtime) ## Install, then run a DAG of 48 tasks (STORE=sqlite or postgres)
@@ -26,6 +26,10 @@ dev: install-runtime ## Serve examples/hello.py: worker and duties in one proces
 .PHONY: test
 test: install ## All quick tests
 	@$(PYTEST) -n $(WORKERS) -m "not slow" $(ARGS)
+
+.PHONY: test-postgres
+test-postgres: install ## What PostgreSQL has to do, on each version that is here and behind PgBouncer
+	@scripts/test_postgres.sh $(ARGS)
 
 .PHONY: check
 check: install ## Formatting, lint, types and layers
