@@ -75,7 +75,7 @@ lock: install-uv ## Resolve the dependencies anew into the hashed lock files
 
 .PHONY: clean
 clean: ## Remove what make made
-	@rm -rf .venv .tools .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .venv .tools .bench .mutants .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: install install-runtime install-bench install-peers install-uv

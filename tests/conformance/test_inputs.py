@@ -7,7 +7,9 @@ import pytest
 from conformance.making import RESULT, Family, World
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
+from perdure.domain.settlement import Settlement
 from perdure.domain.states import TaskState
+from perdure.domain.task import Body
 from perdure.errors import TooLarge
 from perdure.store.ledger import ParentResult
 
@@ -54,3 +56,13 @@ async def test_results_of_a_parent_that_other_tasks_have_too_count_once(
     monkeypatch.setattr(limits, "INPUTS_MAX_BYTES", SIZE)
     for child in children:
         assert set(await world.ledger.inputs(child.hold)) == {"a"}
+
+
+async def test_each_parent_has_its_own_result(world: World) -> None:
+    family = await world.submit_job({"a": [], "b": [], "c": [], "child": ["a", "b"]})
+    own = {name: Body(f'"of {name}"'.encode()) for name in ("a", "b", "c")}
+    for lease in await world.claim(3):
+        await world.finish(lease, settlement=Settlement.succeeded(own[family.names[lease.hold.task_id]]))
+    (child,) = await world.claim(1)
+    inputs = await world.ledger.inputs(child.hold)
+    assert inputs == {name: ParentResult(TaskState.SUCCEEDED, own[name]) for name in ("a", "b")}

@@ -13,17 +13,27 @@ from mutants.side import Side
 
 
 class Differing:
-    """Notes, while it watches, which mutants made a difference."""
+    """Notes, while it watches, which mutants made a difference since `begin`."""
 
     def __init__(self, side: Side, found: Iterable[Mutant]) -> None:
-        self.noticed: set[str] = set()
-        """Names of mutants. Whoever reads it empties it for what comes next."""
-        self.watched: set[str] = set()
-        """Names of the statements that a transaction ran; others run where nobody watches, as at the opening."""
         self._side = side
         self._mutants: dict[str, list[Mutant]] = {}
         for mutant in found:
             self._mutants.setdefault(mutant.statement, []).append(mutant)
+        self._noticed: set[str] = set()
+        self._in_transactions: set[str] = set()
+        self._run: set[str] = set()
+
+    def begin(self) -> None:
+        """Forget what was noticed."""
+        self._noticed.clear()
+        self._in_transactions.clear()
+        self._run.clear()
+
+    def made(self) -> list[str]:
+        """The names of the mutants that made a difference, and of those whose statements ran where nobody could see."""
+        unseen = self._run - self._in_transactions
+        return sorted(self._noticed.union(each.name for name in unseen for each in self._mutants.get(name, ())))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -37,22 +47,23 @@ class Differing:
 
         def watched_insert(self: Any, name: str, /, shared: Any, rows: Any, width: int) -> None:
             # These have few predicates, and every row has its own values.
-            differing.watched.add(name)
-            differing.noticed.update(mutant.name for mutant in differing._mutants.get(name, ()))
+            differing._in_transactions.add(name)
+            differing._noticed.update(mutant.name for mutant in differing._mutants.get(name, ()))
             insert(self, name, shared, rows, width)  # type: ignore[misc]
 
         transaction.run = watched_run
         if insert is not None:
             transaction.insert = watched_insert
         try:
-            yield
+            with self._side.traced(self._run.add):
+                yield
         finally:
             transaction.run = run
             if insert is not None:
                 transaction.insert = insert
 
     def _look(self, tx: Any, name: str, bindings: dict[str, Any]) -> None:
-        self.watched.add(name)
-        open_ones = [each for each in self._mutants.get(name, ()) if each.name not in self.noticed]
+        self._in_transactions.add(name)
+        open_ones = [each for each in self._mutants.get(name, ()) if each.name not in self._noticed]
         if open_ones:
-            self.noticed |= self._side.differing(tx, name, bindings, open_ones)
+            self._noticed |= self._side.differing(tx, name, bindings, open_ones)

@@ -41,10 +41,10 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[object]:
-        self._differing.noticed.clear()
+        self._differing.begin()
         begun = time.monotonic()
         answer = yield
-        self.tests[item.nodeid] = sorted(self._differing.noticed)
+        self.tests[item.nodeid] = self._differing.made()
         self.seconds[item.nodeid] = time.monotonic() - begun
         return answer
 

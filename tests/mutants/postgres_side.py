@@ -3,7 +3,7 @@
 import functools
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,8 +36,10 @@ class PostgresSide:
     """See `Side`. All children share a server; each has databases of its own."""
 
     world = "postgres"
+    foreign = "serializable"
     suites = (
         "tests/conformance",
+        "tests/backends/copying",
         *(
             f"tests/backends/postgres/test_{name}.py"
             for name in (
@@ -94,6 +96,22 @@ class PostgresSide:
     def put(self, statement: str, sql: str) -> None:
         known: Any = STATEMENTS
         known[statement] = parse(statement, sql)
+
+    @contextmanager
+    def traced(self, note: Callable[[str], None]) -> Iterator[None]:
+        names = {text: name for name, each in STATEMENTS.items() for text in (each.text, each.numbered)}
+        execute: Any = psycopg.Cursor.execute
+
+        def traced_execute(self: Any, query: Any, *given: Any, **named: Any) -> Any:
+            if isinstance(query, bytes) and query in names:
+                note(names[query])
+            return execute(self, query, *given, **named)
+
+        psycopg.Cursor.execute = traced_execute  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            psycopg.Cursor.execute = execute  # type: ignore[method-assign]
 
     def differing(self, tx: Any, statement: str, bindings: Mapping[str, Any], open_ones: Sequence[Mutant]) -> set[str]:
         everyone = {each.name for each in open_ones}

@@ -1,47 +1,32 @@
 """Judges one mutant after the other, each in a process forked from one that has imported and collected everything."""
 
-import json
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from mutants.children import LOOK_SECONDS, Child, Tell, answers
-from mutants.differing import Differing
-from mutants.plugin import Failures, Recorder
+from mutants.children import LOOK_SECONDS, Child, Tell
+from mutants.looking import ROOT, Known, look
+from mutants.plugin import Failures
 from mutants.predicates import Mutant, mutants
 from mutants.side import Side
 from simulation.run import run
 
-ROOT = Path(__file__).parents[2]
 LIVES = 24
 """What no test catches is run through so many simulated lives."""
 TESTS_MAX = 120
 """A mutant that makes a difference in more tests than this is given the quickest of them."""
-SHARPER_MAX = 40
+SHARPER_MAX = 20
 """What an error has caught is given so many tests more, in the hope of one that says what is wrong."""
 A_LIFE = "a simulated life"
 PATIENCE_SECONDS = 20.0
-LOOKING_SECONDS = 3_600.0
 LIFE_SECONDS = 10.0
 QUIET = ("-q", "--capture=no", "-p", "no:cacheprovider", "--no-header", "--tb=line", "--timeout=0")
 REWRITTEN = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 """Helpers of the tests were imported before pytest could rewrite their assertions; they assert without."""
-
-
-class Known(NamedTuple):
-    """Where each mutant makes a difference."""
-
-    tests: Mapping[str, Sequence[str]]
-    """By mutant: the quickest first."""
-    lives: Mapping[str, Sequence[int]]
-    """By mutant: the seeds."""
-    seconds: Mapping[str, float]
-    """By test."""
 
 
 class Verdict(NamedTuple):
@@ -82,7 +67,6 @@ class Judge:
         self._side = side
         self._found = found
         self._choice = choice
-        self._lives = choice.lives if side.lives else 0
         self._told = told
         self._killers: dict[str, list[str]] = {}
         """By statement: the tests that caught a mutant of it, the latest first."""
@@ -91,7 +75,8 @@ class Judge:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.items = [item for item in session.items if self._is_of_this_store(item)]
         begun = time.monotonic()
-        known = self._look(session)
+        lives = self._choice.lives if self._side.lives else 0
+        known = look(session, self._side, self._found, lives, self._choice.processes)
         items = {item.nodeid: item for item in session.items if item.nodeid in known.seconds}
         print(
             f"{len(self._found)} mutants, {len(items)} tests, looked at in {time.monotonic() - begun:.0f} s", flush=True
@@ -122,52 +107,10 @@ class Judge:
         return [*busy, (case, child)]
 
     def _is_of_this_store(self, item: pytest.Item) -> bool:
-        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        return bool(given.get("world", self._side.world) == self._side.world)
-
-    # Looking where mutants make a difference
-
-    def _look(self, session: pytest.Session) -> Known:
-        """Run all tests and lives once. A test that does not pass while it is watched is left out."""
-        count = self._choice.processes
-        children = [
-            Child(lambda tell, start=start: self._record(session, start, tell), LOOKING_SECONDS)  # type: ignore[misc]
-            for start in range(count)
-        ]
-        told = [_understood(answer) for answer in answers(children)]
-        seconds: dict[str, float] = {}
-        noticed: dict[str, list[str]] = {}
-        lives: dict[str, list[str]] = {}
-        watched: set[str] = set()
-        for tests, took, failed, statements, seeds in told:
-            seconds |= {test: each for test, each in took.items() if test not in failed}
-            noticed |= {test: names for test, names in tests.items() if test not in failed}
-            lives |= seeds
-            watched.update(statements)
-            for test in failed:
-                print(f"left out, it fails without a mutant: {test}", flush=True)
-        by_mutant = {mutant: sorted(by, key=seconds.__getitem__) for mutant, by in _turned(noticed).items()}
-        everything = sorted(seconds, key=seconds.__getitem__)
-        by_mutant |= {each.name: everything for each in self._found if each.statement not in watched}
-        return Known(by_mutant, {mutant: list(map(int, by)) for mutant, by in _turned(lives).items()}, seconds)
-
-    def _record(self, session: pytest.Session, start: int, tell: Tell) -> None:
-        """In a child: run every so many tests and lives, and tell which mutants made a difference in them."""
-        differing = Differing(self._side, self._found)
-        recorder = Recorder(differing)
-        session.config.pluginmanager.register(recorder)
-        seeds: dict[int, list[str]] = {}
-        with self._side.entered(), differing.watching():
-            for item in session.items[start :: self._choice.processes]:
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            for seed in range(start, self._lives, self._choice.processes):
-                differing.noticed.clear()
-                if violations := run(seed).violations:
-                    tell(f"seed {seed} fails without a mutant: {violations}")
-                    return
-                seeds[seed] = sorted(differing.noticed)
-        told = [recorder.tests, recorder.seconds, sorted(recorder.failed), sorted(differing.watched), seeds]
-        tell(json.dumps(told))
+        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+            return True
+        world = item.callspec.params.get("world", self._side.world)
+        return world == self._side.world and self._side.foreign not in item.callspec.id
 
     # Judging
 
@@ -218,22 +161,6 @@ class Judge:
         self._side.put(mutant.statement, mutant.sql)
         if any(run(seed).violations for seed in seeds):
             tell(A_LIFE)
-
-
-def _understood(answer: str) -> list[Any]:
-    if not answer.startswith("["):
-        raise SystemExit(f"the tests or the lives do not go well without a mutant: {answer}")
-    told: list[Any] = json.loads(answer)
-    return told
-
-
-def _turned(noticed: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """By mutant, what noticed it."""
-    turned: dict[str, list[str]] = {}
-    for by, names in noticed.items():
-        for mutant in names:
-            turned.setdefault(mutant, []).append(by)
-    return turned
 
 
 def judge(side: Side, found: Sequence[Mutant], choice: Choice, told: Callable[[Verdict], None]) -> None:

@@ -1,6 +1,6 @@
 """What the mutants need to know of a store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -12,6 +12,8 @@ class Side(Protocol):
 
     world: str
     """The name of the store in the conformance suite."""
+    foreign: str
+    """A word in the parameters of tests that need another store, too."""
     suites: Sequence[str]
     """Folders and files of tests."""
     left_out: Sequence[str]
@@ -35,6 +37,9 @@ class Side(Protocol):
 
     def differing(self, tx: Any, statement: str, bindings: Mapping[str, Any], open_ones: Sequence[Mutant]) -> set[str]:
         """Which mutants of a statement that is about to run would answer or write anything else here."""
+
+    def traced(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Within, the name of every statement that a connection runs is noted."""
 
     def at_hand(self) -> AbstractContextManager[None]:
         """What all processes that run tests share, while it is there. Nothing else is asked before."""

@@ -3,8 +3,8 @@
 import functools
 import re
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import apsw
@@ -32,7 +32,13 @@ class SqliteSide:
     """See `Side`."""
 
     world = "sqlite"
-    suites = ("tests/conformance", "tests/backends/sqlite", "tests/engine/test_lose_on_store.py")
+    foreign = "postgres"
+    suites = (
+        "tests/conformance",
+        "tests/backends/sqlite",
+        "tests/backends/copying",
+        "tests/engine/test_lose_on_store.py",
+    )
     left_out = ("tests/conformance/test_model.py",)
     """Random lives catch nearly everything, and take a minute for it: left out, so that what is left must be sharp."""
     lives = True
@@ -70,6 +76,24 @@ class SqliteSide:
 
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    @contextmanager
+    def traced(self, note: Callable[[str], None]) -> Iterator[None]:
+        names = {sql: name for name, sql in STATEMENTS.items()}
+
+        def trace(_cursor: apsw.Cursor, sql: str, _bindings: Any) -> bool:
+            if sql in names:
+                note(names[sql])
+            return True
+
+        def hook(connection: apsw.Connection) -> None:
+            connection.exec_trace = trace
+
+        apsw.connection_hooks.append(hook)
+        try:
+            yield
+        finally:
+            apsw.connection_hooks.remove(hook)
 
     def differing(self, tx: Any, statement: str, bindings: Mapping[str, Any], open_ones: Sequence[Mutant]) -> set[str]:
         # A simulated disk stands before the connection.
