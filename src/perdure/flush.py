@@ -4,8 +4,9 @@ A lone command never waits: whoever flushes is woken at once, or its caller take
 load, flushes grow by themselves, because more gathers while one is under way. Nothing here knows what a flush does; a
 store hands in `Operation`s and runs them.
 
-Callers live on event loops of any thread. Each call has one future on its caller's loop; a flush hands out its answers
-with one wake-up per loop. A caller that is cancelled drops its future only: the flush that carries its command goes on.
+Callers live on event loops of any thread. Each call has at most one future, on its caller's loop; a flush hands out its
+answers with one wake-up per loop. A caller that is cancelled drops its future only: the flush that carries its command
+goes on.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ class Flushable(Protocol):
 class Call:
     """Items that one caller wants flushed, and the answer: `results` (one per item, in order) or `error`."""
 
-    __slots__ = ("_future", "_loop", "error", "items", "operation", "results")
+    __slots__ = ("_future", "_loop", "error", "items", "operation", "resolved", "results")
 
     def __init__(
         self,
@@ -49,8 +50,10 @@ class Call:
         self.items = items
         self.results: list[Any] | None = None
         self.error: BaseException | None = None
+        self.resolved = False
+        """Whether the answer is final and has come to the caller's loop."""
         self._loop = loop
-        self._future: asyncio.Future[list[Any]] | None = loop.create_future() if loop is not None else None
+        self._future: asyncio.Future[list[Any]] | None = None
 
     @property
     def answered(self) -> bool:
@@ -63,20 +66,34 @@ class Call:
         return self._loop
 
     def future(self) -> asyncio.Future[list[Any]]:
-        """What the caller awaits."""
-        if self._future is None:
+        """What the caller awaits. Only on the caller's loop."""
+        if self._loop is None:
             raise Misuse("this call was made without an event loop; read its results instead")
+        if self._future is None:
+            self._future = self._loop.create_future()
+            if self.resolved:
+                self._settle(self._future)
         return self._future
 
     def resolve(self) -> None:
         """Hand the answer to the caller. Only on the caller's loop."""
-        future = self._future
-        if future is None or future.done():
+        self.resolved = True
+        if self._future is not None:
+            self._settle(self._future)
+
+    def _settle(self, future: "asyncio.Future[list[Any]]") -> None:
+        if future.done():
             return
         if self.error is not None:
             future.set_exception(self.error)
         else:
             future.set_result(self.results if self.results is not None else [])
+
+    def answer(self) -> list[Any]:
+        """The results. Raises the error that the flush decided on."""
+        if self.error is not None:
+            raise self.error
+        return self.results if self.results is not None else []
 
 
 class Backlog:
@@ -99,6 +116,10 @@ class Backlog:
         return self._items
 
     def add(self, operation: Flushable, items: Sequence[Any], ring: bool = True) -> asyncio.Future[list[Any]]:
+        """As `put`; the answer is the future's."""
+        return self.put(operation, items, ring).future()
+
+    def put(self, operation: Flushable, items: Sequence[Any], ring: bool = True) -> Call:
         """Gather items for the next flush. Raises `StoreBusy` when too much waits, `Misuse` when closed.
 
         Without `ring` the flusher is not woken: `take_lone` or `nudge` has to follow.
@@ -116,7 +137,7 @@ class Backlog:
                 self._idle = False
         if ring:
             self._bell.release()
-        return call.future()
+        return call
 
     def wait(self, timeout: float | None) -> bool:
         """Block the flusher until something has gathered, `nudge` or `close` is called, or `timeout` seconds pass.
@@ -163,10 +184,12 @@ class Backlog:
                 room_of[key] = room_here - size
         return taken
 
-    def take_lone(self, max_items: int) -> Call | None:
-        """The one call that waits, if there is no other, it is small, and the flusher sleeps."""
+    def take_lone(self, max_items: int, loop: asyncio.AbstractEventLoop) -> Call | None:
+        """The one call that waits, if there is no other, it is small and of this loop, and the flusher sleeps."""
         with self._guard:
             if len(self._calls) != 1 or self._items > max_items or not self._idle or self._closed:
+                return None
+            if self._calls[0].loop is not loop:
                 return None
             self._items = 0
             return self._calls.popleft()

@@ -12,7 +12,7 @@ from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
 from perdure.app.opening import Openings
 from perdure.app.running import Working, run_until_signal
-from perdure.app.submitting import Answer, Many, all_or_raise, submit_calls
+from perdure.app.submitting import Answer, Many, all_or_raise, submit_call, submit_calls
 from perdure.app.sync import SyncApp
 from perdure.app.task import Call, KindOptions, R, Task, TaskDecorator, registration
 from perdure.builtin import SLEEP_KIND, sleep
@@ -150,6 +150,8 @@ class App:
         `Unavailable`.
         """
         call = self.call(task, *args, payload=payload, **fields)
+        if connection is None:
+            return await submit_call(self, self.openings.at_hand(), call)
         [handle] = all_or_raise(await submit_calls(self, [call], connection))
         return handle
 

@@ -4,11 +4,12 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from perdure.app.node import Node
-from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_result
+from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_plain, is_result
 from perdure.errors import Misuse
 
 Target = Task[..., Any] | Call[Any] | str
 """What can be submitted: a task, a call of one, or the name of a kind."""
+_TARGETS = (Task, Call, str)
 
 
 def call_of(
@@ -25,7 +26,10 @@ def call_of(
 
     Raises `Misuse` where the arguments contradict each other and `Invalid` where the handler does not take them.
     """
-    if not isinstance(target, Task | Call | str):
+    if isinstance(target, Task) and payload is None and not keywords and OPTION_NAMES.isdisjoint(fields):
+        if is_plain(args, fields):
+            return target.plain_call(args, fields)
+    elif not isinstance(target, _TARGETS):
         raise not_a_task(target)
     _refuse_nodes(args, fields, payload)
     said: dict[str, Any] = {}

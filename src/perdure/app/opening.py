@@ -20,16 +20,24 @@ class Openings:
         self._inherited: list[asyncio.Task[System]] = []
         self._left_open: list[asyncio.Task[System]] = []
 
+    def at_hand(self) -> System | None:
+        """The system of this process and loop, if it is open already."""
+        opening = self._open.get((ambient.process_id(), asyncio.get_running_loop()))
+        if opening is None or not opening.done() or opening.cancelled() or opening.exception() is not None:
+            return None
+        return opening.result()
+
     async def system(self) -> System:
         """The system of this process and loop, opened if it is the first use."""
+        at_hand = self.at_hand()
+        if at_hand is not None:
+            return at_hand
         loop = asyncio.get_running_loop()
         key = (ambient.process_id(), loop)
         opening = self._open.get(key)
         if opening is None:
             self._put_aside()
             opening = self._open.setdefault(key, loop.create_task(self._opened()))
-        elif opening.done() and not opening.cancelled() and opening.exception() is None:
-            return opening.result()
         try:
             return await asyncio.shield(opening)
         except BaseException:

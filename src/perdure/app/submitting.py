@@ -35,6 +35,27 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
     return _handles(access, calls, answers)
 
 
+async def submit_call(access: Access, at_hand: System | None, call: Call[Any]) -> Handle[Any]:
+    """As `submit_calls` with one call, without what only pays for many. Raises what keeps it from being stored.
+
+    `at_hand` is the system if it is open already.
+    """
+    if call.results:
+        _check([call])
+    system = at_hand or await access.system()
+    if call.task is not None and call.kind not in system.known_kinds:
+        await declare_unknown(system, [call.task], access.principal)
+    request = call.request()
+    if system.tracer is None:
+        (answer,) = await system.engine.submit((request,), access.principal)
+    else:
+        with traced(system, [request]) as requests:
+            (answer,) = await system.engine.submit(requests, access.principal)
+    if isinstance(answer, PerdureError):
+        raise answer
+    return _handle(access, call, answer)
+
+
 def submit_calls_within(access: Access, system: System, calls: Many, connection: Any) -> list[Answer]:
     """As `submit_calls` with a `connection`, on the caller's own thread."""
     _check(calls)

@@ -89,6 +89,11 @@ class ResultOf:
         return f"<result of {self.name!r}>"
 
 
+def is_plain(args: Sequence[Any], fields: Mapping[str, Any]) -> bool:
+    """Whether all arguments are values that have nothing inside."""
+    return PLAIN.issuperset(map(type, args)) and PLAIN.issuperset(map(type, fields.values()))
+
+
 def is_result(value: object) -> bool:
     """Whether a field's value is a result to come, or a list of nothing else."""
     if isinstance(value, list | tuple):
@@ -152,10 +157,12 @@ class Task(Generic[P, R_co]):
 
         Raises `Invalid` when the handler does not take such arguments.
         """
-        if not PLAIN.issuperset(map(type, (*args, *fields.values()))) and any(
-            map(is_result, (*args, *fields.values()))
-        ):
+        if not is_plain(args, fields) and any(map(is_result, (*args, *fields.values()))):
             return self._call_with_results(args, fields)
+        return self.plain_call(args, fields)
+
+    def plain_call(self, args: Sequence[Any], fields: Mapping[str, Any]) -> Call[R_co]:
+        """As `call`, with arguments none of which is the result of another task."""
         return Call(self.kind, self._bound(args, fields), task=self)
 
     def _bound(self, args: Sequence[Any], fields: Mapping[str, Any], later: Collection[str] = ()) -> Any:

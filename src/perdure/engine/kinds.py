@@ -182,11 +182,15 @@ class Kinds:
 
     async def of(self, organization: str) -> Mapping[str, Kind]:
         """The kinds of an organization by name, as read not long ago."""
+        known = self.fresh(organization)
+        return await self._read(organization) if known is None else known
+
+    def fresh(self, organization: str) -> Mapping[str, Kind] | None:
+        """The kinds of an organization by name, if they were read not long ago."""
         known = self._known.get(organization)
-        now_us = self._clock.monotonic_us()
-        if known is not None and now_us - self._read_us[organization] < FRESH_US:
+        if known is not None and self._clock.monotonic_us() - self._read_us[organization] < FRESH_US:
             return known
-        return await self._read(organization)
+        return None
 
     def at_hand(self, organization: str) -> Mapping[str, Kind]:
         """The kinds of an organization as far as they were read before; asks nobody."""

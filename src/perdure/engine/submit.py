@@ -54,7 +54,14 @@ class Submit:
         if not requests:
             return []
         _check_count(requests)
-        known = await self._kinds.of(by.organization)
+        known = self._kinds.fresh(by.organization) or await self._kinds.of(by.organization)
+        if len(requests) == 1:
+            # Without what only pays for many.
+            try:
+                task = self.builder(by, known).build(requests[0])
+            except Refused as refusal:
+                return [refusal]
+            return await self._ledger.submit((task,))
         if len(requests) <= STRETCH:
             answers, tasks = self._build(requests, by, known)
             return _filled(answers, await self._ledger.submit(tasks) if tasks else [])

@@ -24,7 +24,7 @@ from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.pace import Pace
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
-from perdure.store.sqlite.wal import WriteAheadLog
+from perdure.store.sqlite.wal import CUT_RETRY_US, QUIET_US, WriteAheadLog
 from perdure.store.wakeups import Topic
 
 _BEGIN = STATEMENTS["transaction_begin"]
@@ -71,6 +71,8 @@ class Commits:
         self._turn = gate.turn()
         self._flushing = threading.Lock()
         self._monotonic_us = monotonic_us
+        self._committed_us = 0
+        self._checkpoint_again_us = 0
         self._blame = Blame(
             is_store_fault=lambda error: isinstance(error, STORE_FAULTS),
             is_data_fault=lambda error: isinstance(error, DATA_FAULTS),
@@ -159,7 +161,7 @@ class Commits:
             finally:
                 connection.set_busy_timeout(self._busy_timeout_ms)
             self._run_and_commit(connection, [[call]])
-            self._paces[call.operation.durable].note(self._monotonic_us() - begun_us)
+            self._paces[call.operation.durable].note(self._committed_us - begun_us)
         except STORE_FAULTS as error:
             self._fail([call], error)
         except Exception:
@@ -175,6 +177,15 @@ class Commits:
         """Whether `after_flush` has something to do."""
         return self._connection is not None and self._wal.due
 
+    @property
+    def checkpoint_pressing(self) -> bool:
+        """Whether `after_flush` should be called now, whoever writes meanwhile."""
+        return self._connection is not None and self._wal.pressing
+
+    def quiet_in_us(self) -> int:
+        """How long it takes until nobody has written for a moment, if nobody does; 0 or less: now."""
+        return max(self._committed_us + QUIET_US, self._checkpoint_again_us) - self._monotonic_us()
+
     def after_flush(self) -> None:
         """What is done once the answers are out: checkpoints. Their failures show again at the next commit."""
         connection = self._connection
@@ -185,6 +196,8 @@ class Commits:
         except Exception as error:
             if isinstance(error, BROKEN):
                 self._disconnect()
+        if self.checkpoint_due:
+            self._checkpoint_again_us = self._monotonic_us() + CUT_RETRY_US
 
     def look(self, at: Callable[[apsw.Connection], None]) -> None:
         """Use the connection for something that needs no lock, if there is one."""
@@ -230,6 +243,7 @@ class Commits:
             answers = [self._apply(tx, group) for group in groups]
             self._clock.note(tx)
             connection.execute(_COMMIT)
+            self._committed_us = self._monotonic_us()
             if self._identity is not None:
                 self._identity.check_log()
         except BaseException:

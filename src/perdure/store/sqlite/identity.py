@@ -62,19 +62,22 @@ class FileIdentity:
         them, which takes as long as half a commit.
         """
         folder = self._folder_now()
-        if folder is None or folder != self._known_folder:
+        if folder != self._known_folder:
             self._known_folder = None
             self._check_log_itself()
-            self._known_folder = folder
+            if self._has_settled(folder):
+                self._known_folder = folder
 
-    def _folder_now(self) -> tuple[int, ...] | None:
-        """What tells one state of the folder from the next; `None` while it has changed too recently for that."""
+    def _folder_now(self) -> tuple[int, ...]:
+        """What tells one state of the folder from the next."""
         found = os.stat(self._folder)
-        changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
-        settled_us = FINE_US if changed_ns % SECOND_NS else COARSE_US
-        if self._clock.wall_us() - changed_ns // 1000 < settled_us:
-            return None
         return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+    def _has_settled(self, folder: tuple[int, ...]) -> bool:
+        """Whether a change of the folder from now on would show."""
+        changed_ns = max(folder[2:])
+        settled_us = FINE_US if changed_ns % SECOND_NS else COARSE_US
+        return self._clock.wall_us() - changed_ns // 1000 >= settled_us
 
     def _check_log_itself(self) -> None:
         try:

@@ -42,6 +42,10 @@ class Transaction:
         bindings["now"] = self.now_us
         return list(self.connection.execute(STATEMENTS[name], bindings))
 
+    def step(self, name: str, /, *values: Any) -> list[tuple[Any, ...]]:
+        """Run the named statement with values in the order in which it counts them, and return its rows."""
+        return list(self.connection.execute(STATEMENTS[name], values))
+
     def value(self, name: str, /, **bindings: Any) -> Any:
         """Run the named statement and return its one value, or `None` when it has no row."""
         rows = self.run(name, **bindings)
@@ -71,7 +75,8 @@ class Transaction:
 
     def announce(self, topics: Topic) -> None:
         """Hint at these topics once the transaction has committed."""
-        self.topics |= topics
+        # Combining flags takes longer than a step of a statement.
+        self.topics = topics if self.topics is _NO_TOPIC else self.topics | topics
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Call `action` once the transaction has committed; never when it is rolled back."""

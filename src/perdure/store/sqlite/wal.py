@@ -1,7 +1,8 @@
 """The write-ahead log, kept short: who moves its content into the database file, and when.
 
-Automatic checkpoints are off. The writer checkpoints under the file lock after it has answered: passively (waits for
-nobody) each time another 4 MB have been logged, and from 64 MB on it also cuts the file, once no reader is in its way.
+Automatic checkpoints are off. The writer checkpoints under the file lock: passively (waits for nobody) each time 4 MB
+more have been logged, and from 64 MB on it also cuts the file, once no reader is in its way. Whoever writes meanwhile
+waits for some milliseconds, so it is done when nobody has written for a moment, and after 8 MB at the latest.
 A reader that stays keeps everything logged after it began: SQLite cannot let go of that, so the log grows by what is
 written meanwhile, and shrinks at the next write after the reader has gone. Our own readers stay no longer than
 `readers.QUESTION_MAX_US`, so a long log is the work of other programs, and whoever runs the store is told of it.
@@ -18,9 +19,12 @@ from perdure.domain.limits import SECOND_US
 
 PAGE_BYTES = 4096
 PASSIVE_EVERY_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
+PRESSING_PAGES = 2 * PASSIVE_EVERY_PAGES
+QUIET_US = 2_000
+"""Nobody has written for so long: a good moment for a checkpoint."""
 CUT_FROM_PAGES = 64 * 1024 * 1024 // PAGE_BYTES
 CUT_RETRY_US = SECOND_US
-"""A cut that a reader prevented is tried again no sooner than this."""
+"""A cut that a reader prevented, or a checkpoint that somebody else's did, is tried again no sooner than this."""
 LONG_BYTES = 256 * 1024 * 1024
 """A log of this length is told of."""
 TELL_EVERY_US = 60 * SECOND_US
@@ -57,6 +61,11 @@ class WriteAheadLog:
         if self._full or self._pages - self._done_at_pages >= PASSIVE_EVERY_PAGES:
             return True
         return self._pages >= CUT_FROM_PAGES and self._monotonic_us() >= self._next_cut_us
+
+    @property
+    def pressing(self) -> bool:
+        """Whether a checkpoint waits for a good moment no longer."""
+        return self._full or self._pages - self._done_at_pages >= PRESSING_PAGES
 
     def found_full(self) -> None:
         """A write found no space: checkpoint next, however short the log is."""

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Generator, Sequence
 from typing import Any
 
+from perdure.domain.limits import seconds
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call, deliver
 from perdure.joining import join
@@ -39,6 +40,8 @@ class Writer:
         self._starting = threading.Lock()
         self._looking: asyncio.AbstractEventLoop | None = None
         """The loop that will look whether its call is a lone one."""
+        self._waiting_for_quiet = False
+        """Whether the thread knows that a checkpoint waits for a moment in which nobody writes."""
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
@@ -51,19 +54,19 @@ class Writer:
             return self._backlog.add(operation, items, ring=False)
         if looking is not None and not looking.is_closed():
             return self._backlog.add(operation, items)
-        future = self._backlog.add(operation, items, ring=False)
+        call = self._backlog.put(operation, items, ring=False)
         # Not at once: what this turn of the loop is about to send as well travels together with it.
         self._looking = loop
-        loop.call_soon(self._look_at_backlog)
-        return future
+        loop.call_soon(self._look_at_backlog, loop)
+        return _NextTurn(call)
 
-    def _look_at_backlog(self) -> None:
-        """Flush a lone call here, and leave everything else to the thread."""
+    def _look_at_backlog(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Flush a lone call of this loop here, and leave everything else to the thread."""
         if self._pid != os.getpid():
             # A loop that goes on in a forked child: what gathered is its parent's.
             return
         self._looking = None
-        call = self._backlog.take_lone(HERE_MAX_ITEMS)
+        call = self._backlog.take_lone(HERE_MAX_ITEMS, loop)
         if call is None:
             self._backlog.nudge()
             return
@@ -75,7 +78,8 @@ class Writer:
                 call.resolve()
             else:
                 self._leave_to_thread(call)
-        if self.commits.checkpoint_due:
+        if self.commits.checkpoint_due and (not self._waiting_for_quiet or self.commits.checkpoint_pressing):
+            self._waiting_for_quiet = True
             self._backlog.nudge()
 
     def _leave_to_thread(self, call: Call) -> None:
@@ -109,17 +113,27 @@ class Writer:
     def _run(self) -> None:
         commits, backlog, foreign = self.commits, self._backlog, self._foreign
         while True:
-            if backlog.wait(foreign.interval()):
+            if backlog.wait(self._patience()):
                 calls = backlog.take()
                 commits.flush(calls)
                 deliver(calls)
                 del calls
             elif backlog.end():
                 break
-            commits.after_flush()
+            if commits.checkpoint_pressing or (commits.checkpoint_due and commits.quiet_in_us() <= 0):
+                commits.after_flush()
+            self._waiting_for_quiet = commits.checkpoint_due
             if foreign.due():
                 commits.look(foreign.look)
         commits.close()
+
+    def _patience(self) -> float | None:
+        """Seconds until the thread has something to do by itself; `None` when it has nothing."""
+        interval = self._foreign.interval()
+        if not self.commits.checkpoint_due:
+            return interval
+        quiet = max(0.0, seconds(self.commits.quiet_in_us()))
+        return quiet if interval is None else min(interval, quiet)
 
     async def close(self) -> None:
         """Finish what has gathered, then end the thread, which closes the connection. Harmless when closed already."""
@@ -128,6 +142,24 @@ class Writer:
         thread = self._thread
         if thread is not None and thread.is_alive():
             await join(thread)
+
+
+class _NextTurn:
+    """The answer of a call that is likely to be there in the next turn of the loop: then it needs no future."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        call = self._call
+        if not call.resolved:
+            # As `asyncio.sleep(0)`: the look at the backlog is before this among what the loop does next.
+            yield
+            if not call.resolved:
+                return (yield from call.future())
+        return call.answer()
 
 
 class InlineWriter(Writer):
