@@ -81,7 +81,9 @@ class Judge:
         print(
             f"{len(self._found)} mutants, {len(items)} tests, looked at in {time.monotonic() - begun:.0f} s", flush=True
         )
-        waiting, busy = deque(self._found), list[tuple[Generator[Child, str, Verdict], Child]]()
+        # What few tests can tell apart comes first: it is judged soonest, and survives most likely.
+        waiting = deque(sorted(self._found, key=lambda each: len(known.tests.get(each.name, ()))))
+        busy = list[tuple[Generator[Child, str, Verdict], Child]]()
         while waiting or busy:
             while waiting and len(busy) < self._choice.processes:
                 case = self._judging(waiting.popleft(), known, items)
