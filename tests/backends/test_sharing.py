@@ -1,9 +1,8 @@
-"""Each field of a task is shared by a group of tasks or is its own: none is forgotten, none is both."""
+"""Everything in the terms of tasks makes their lane, or is written with them: nothing is forgotten."""
 
-from perdure.domain.task import Task
-from perdure.store.relational.sharing import LANE, OWN, SPECIFICATION
+from perdure.domain.task import Terms
+from perdure.store.relational.sharing import LANE, SPECIFICATION
 
 
-def test_every_field_of_a_task_is_shared_or_its_own():
-    assert sorted({*LANE, *SPECIFICATION, *OWN}) == sorted(Task._fields)
-    assert not {*LANE, *SPECIFICATION} & {*OWN}
+def test_every_field_of_the_terms_is_the_lanes_or_written():
+    assert {*LANE, *SPECIFICATION} == {*Terms._fields}

@@ -438,7 +438,7 @@ class Life:
 
 
 def _place(task: MTask) -> tuple[int, tuple[int, int]]:
-    return -task.spec.priority, task.rank
+    return -task.spec.terms.priority, task.rank
 
 
 VERBS: dict[str, int] = {

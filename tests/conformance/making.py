@@ -23,7 +23,7 @@ from perdure.domain.settlement import (
     settle_revoked,
 )
 from perdure.domain.states import Reason, TaskState
-from perdure.domain.task import Body, Edge, FailurePolicy, Job, Task
+from perdure.domain.task import Body, Edge, FailurePolicy, Job, Rare, Task, Terms
 from perdure.errors import PerdureError
 from perdure.store.ledger import (
     Cancellation,
@@ -65,6 +65,13 @@ def us(seconds: float) -> int:
 def retry_in(seconds: float) -> Settlement:
     """A failure that is tried again after some seconds."""
     return Settlement.retry(BOOM, us(seconds))
+
+
+def task_of(**fields: Any) -> Task:
+    """A task by all of its fields, be they its own or its terms'."""
+    terms = Terms(**{name: fields.pop(name) for name in Terms._fields})
+    own = {name: fields.pop(name) for name in ("id", "payload")}
+    return Task(**own, terms=terms, rare=Rare(**fields))
 
 
 def digest_of(settlement: Settlement) -> str:
@@ -165,7 +172,7 @@ class World:
             "retry": None,
             "options": None,
         }
-        return Task(**{**usual, **given})
+        return task_of(**{**usual, **given})
 
     async def submit(self, **given: Any) -> str:
         """Submit one task; its id."""

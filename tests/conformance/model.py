@@ -49,8 +49,8 @@ class Model:
         return task
 
     def _add(self, spec: Task) -> MTask:
-        due = self.now_us + (spec.delay_us or 0)
-        expires = None if spec.ttl_us is None else self.now_us + spec.ttl_us
+        due = self.now_us + (spec.rare.delay_us or 0)
+        expires = None if spec.terms.ttl_us is None else self.now_us + spec.terms.ttl_us
         task = self.tasks[spec.id] = MTask(spec, self.now_us, due, expires)
         self.reached[None, Event.SUBMIT] += 1
         return task
@@ -144,10 +144,10 @@ class Model:
         assert task.state is S.QUEUED
         assert fence == max(task.fence + 1, self.now_us)
         if task.deadline_us is None:
-            task.deadline_us = self.now_us + task.spec.execution_limit_us
+            task.deadline_us = self.now_us + task.spec.terms.execution_limit_us
         self.reached[S.QUEUED, Event.CLAIM] += 1
         task.state, task.fence = S.LEASED, fence
-        ends = min(self.now_us + task.spec.lease_us, task.deadline_us)
+        ends = min(self.now_us + task.spec.terms.lease_us, task.deadline_us)
         task.attempt = MAttempt(hold, worker, ends, fence)
         if task.job:
             task.job.started = True
@@ -171,7 +171,7 @@ class Model:
         if task.cancel_ends_us is not None and task.cancel_ends_us <= self.now_us:
             return False
         task.attempt.ends_us = min(
-            self.now_us + task.spec.lease_us, task.deadline_us, task.cancel_ends_us or task.deadline_us
+            self.now_us + task.spec.terms.lease_us, task.deadline_us, task.cancel_ends_us or task.deadline_us
         )
         if started:
             self._start(task)
@@ -219,7 +219,7 @@ class Model:
         return None
 
     def _timed_out(self, task: MTask) -> bool:
-        attempt, timeout = task.attempt, task.spec.timeout_us
+        attempt, timeout = task.attempt, task.spec.terms.timeout_us
         if task.state is not S.RUNNING or attempt is None or attempt.started_us is None or timeout is None:
             return False
         return attempt.started_us + timeout + limits.TIMEOUT_GRACE_US <= self.now_us
@@ -305,7 +305,7 @@ class Model:
                 self.reached[task.state, event] += 1
             task.state, task.reason, task.attempt = state, reason, None
             task.cancel_ends_us = None
-            stops = task.job is not None and state in BAD_ENDS and task.spec.if_failed == "cancel_job"
+            stops = task.job is not None and state in BAD_ENDS and task.spec.terms.if_failed == "cancel_job"
             if stops and task.job is not None and task.job.stopping is None:
                 task.job.stopping = "failure"
         if follow:
@@ -334,7 +334,7 @@ class Model:
             if verdict is True:
                 self._join(child)
             elif verdict is False:
-                reason = Reason.UPSTREAM_FAILED if child.spec.trigger == "all_succeeded" else Reason.TRIGGER_UNMET
+                reason = Reason.UPSTREAM_FAILED if child.spec.terms.trigger == "all_succeeded" else Reason.TRIGGER_UNMET
                 unmet.append((child, S.CANCELLED, reason))
         self._end_all(unmet, follow=False)
 
@@ -345,7 +345,7 @@ class Model:
         good = "good" in known.values()
         bad = "bad" in known.values()
         fatal = any(each == "bad" and child.parents[parent] != "continue" for parent, each in known.items())
-        match child.spec.trigger:
+        match child.spec.terms.trigger:
             case "all_succeeded":
                 return False if fatal else (None if waits else True)
             case "all_done":
@@ -425,7 +425,7 @@ class Model:
             each.failures = each.losses = 0
             each.deadline_us, each.cancel_reason, each.met = None, None, False
             each.due_us = self.now_us
-            each.expires_us = None if each.spec.ttl_us is None else self.now_us + each.spec.ttl_us
+            each.expires_us = None if each.spec.terms.ttl_us is None else self.now_us + each.spec.terms.ttl_us
         gone = {each.spec.id for each in again}
         self.frontier = [each for each in self.frontier if each not in gone]
         blocked = [each for each in self.tasks.values() if each.blocked and gone & each.parents.keys()]
@@ -468,7 +468,7 @@ class Model:
         bad = [each for each in members if each.state in BAD_ENDS]
         if job.stopping == "requested":
             return JobState.CANCELLED
-        if any(each.spec.if_failed != "continue" for each in bad):
+        if any(each.spec.terms.if_failed != "continue" for each in bad):
             return JobState.FAILED
         if bad or any(each.state is S.PARTIALLY_SUCCEEDED for each in members):
             return JobState.PARTIALLY_SUCCEEDED

@@ -33,7 +33,7 @@ async def test_the_more_urgent_goes_first_and_then_the_older(world: World) -> No
 async def test_one_at_a_time_gives_the_same_order(world: World) -> None:
     tasks = [world.task(priority=priority) for priority in (3, 9, 0, 3, 9, 0, 4)]
     await world.submit_all(tasks)
-    ordered = [task.id for task in sorted(tasks, key=lambda each: -each.priority)]
+    ordered = [task.id for task in sorted(tasks, key=lambda each: -each.terms.priority)]
     assert [(await world.claim_one()).hold.task_id for _ in tasks] == ordered
 
 

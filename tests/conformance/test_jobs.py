@@ -230,7 +230,7 @@ async def test_inputs_over_their_limit_are_refused(world: World, monkeypatch: py
 async def test_the_answer_maps_names_to_ids(world: World) -> None:
     job = world.job(DIAMOND)
     (answer,) = await world.ledger.submit_jobs([job])
-    assert answer.task_ids == {task.name: task.id for task in job.tasks}  # type: ignore[union-attr]
+    assert answer.task_ids == {task.rare.name: task.id for task in job.tasks}  # type: ignore[union-attr]
     rows = await world.views.job_tasks(ORGANIZATION, job.id)
     assert [row.name for row in rows] == list(DIAMOND)
     assert {row.name: set(row.parents) for row in rows} == {name: set(above) for name, above in DIAMOND.items()}

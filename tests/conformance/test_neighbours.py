@@ -70,7 +70,7 @@ async def test_a_job_sent_again_names_its_own_tasks_only(world: World) -> None:
     await world.ledger.submit_jobs([first, other, beside])
     again = world.job({"a": [], "b": ["a"]}, idempotency_key="k", request_hash="h")
     (answer,) = await world.ledger.submit_jobs([again])
-    assert getattr(answer, "task_ids", answer) == {task.name: task.id for task in first.tasks}
+    assert getattr(answer, "task_ids", answer) == {task.rare.name: task.id for task in first.tasks}
 
 
 # Depth

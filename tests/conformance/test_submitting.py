@@ -104,7 +104,7 @@ async def test_items_of_one_call_race_like_calls(world: World) -> None:
     answers = await world.submit_all(tasks)
     assert answers[0] == Submitted(tasks[0].id, TaskState.QUEUED, False)
     for task, answer in list(zip(tasks, answers, strict=True))[1:]:
-        if task.request_hash == "h":
+        if task.rare.request_hash == "h":
             assert answer == Submitted(tasks[0].id, TaskState.QUEUED, True)
         else:
             assert isinstance(answer, IdempotencyConflict)

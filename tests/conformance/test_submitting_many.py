@@ -37,14 +37,15 @@ UNLIKE: tuple[dict[str, Any], ...] = (
 
 
 def body_of(task: Task) -> Body:
-    data = task.payload.encode() if task.encoding == "json" else base64.b64decode(task.payload)
-    return Body(data, task.encoding)
+    data = task.payload.encode() if task.terms.encoding == "json" else base64.b64decode(task.payload)
+    return Body(data, task.terms.encoding)
 
 
 def asked(task: Task) -> tuple[Any, ...]:
     """What the lease of a task has to say."""
-    line = (task.kind, task.queue, task.priority, body_of(task), task.initiator, task.retry, task.options)
-    return *line, task.lease_us, task.timeout_us, task.execution_limit_us, task.ttl_us, task.max_attempts
+    terms = task.terms
+    line = (terms.kind, terms.queue, terms.priority, body_of(task), terms.initiator, terms.retry, task.rare.options)
+    return *line, terms.lease_us, terms.timeout_us, terms.execution_limit_us, terms.ttl_us, terms.max_attempts
 
 
 def leased(lease: Lease) -> tuple[Any, ...]:
@@ -66,17 +67,17 @@ async def test_tasks_that_differ_in_one_thing_keep_it(world: World) -> None:
         task, view = tasks[id], await world.look(id)
         assert leased(lease) == asked(task)
         assert known is not None
-        assert (known.max_losses, known.on_loss) == (task.max_losses, task.on_loss)
-        assert (view.principal, view.idempotency_key) == (task.principal, task.idempotency_key)
-        assert view.labels == ({"team": "a"} if task.options else {})
+        assert (known.max_losses, known.on_loss) == (task.terms.max_losses, task.terms.on_loss)
+        assert (view.principal, view.idempotency_key) == (task.terms.principal, task.rare.idempotency_key)
+        assert view.labels == ({"team": "a"} if task.rare.options else {})
 
 
 async def test_tasks_of_two_organizations_stay_apart(world: World) -> None:
     tasks = [world.task(organization=organization) for organization in (ORGANIZATION, OTHER, ORGANIZATION, OTHER)]
     await world.submit_all(tasks)
     for task in tasks:
-        assert (await world.look(task.id, task.organization)).organization == task.organization
-        stranger = OTHER if task.organization == ORGANIZATION else ORGANIZATION
+        assert (await world.look(task.id, task.terms.organization)).organization == task.terms.organization
+        stranger = OTHER if task.terms.organization == ORGANIZATION else ORGANIZATION
         assert await world.views.task(stranger, task.id) is None
 
 

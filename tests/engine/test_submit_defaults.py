@@ -8,7 +8,7 @@ import pytest
 from engine.making import KIND, ME, Bench
 from perdure.domain import limits
 from perdure.domain.retry import Retry
-from perdure.domain.task import Task
+from perdure.domain.task import NOTHING_RARE, Task, Terms
 from perdure.engine.build_task import TaskBuilder, valid_trace
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.kinds import Kind, Kinds, Names, resolve
@@ -28,19 +28,15 @@ def build(bench: Bench, request: TaskRequest, definition: KindDefinition | None 
 
 async def test_a_plain_request_takes_the_systems_defaults(bench: Bench) -> None:
     task = build(bench, TaskRequest(kind=KIND, payload={"x": 1}))
-    assert task == Task(
-        id=task.id,
+    terms = Terms(
         organization="default",
         kind=KIND,
         queue="default",
         priority=4,
         capabilities=(),
-        payload='{"x":1}',
         encoding="json",
         principal="me",
         initiator="me",
-        delay_us=None,
-        run_at_us=None,
         ttl_us=None,
         execution_limit_us=limits.EXECUTION_LIMIT_DEFAULT_US,
         timeout_us=None,
@@ -48,16 +44,11 @@ async def test_a_plain_request_takes_the_systems_defaults(bench: Bench) -> None:
         max_attempts=3,
         max_losses=3,
         on_loss="retry",
-        idempotency_key=None,
-        request_hash=None,
-        job=None,
-        name=None,
         trigger="all_succeeded",
         if_failed="fail",
-        waits=0,
         retry=None,
-        options=None,
     )
+    assert task == Task(task.id, '{"x":1}', terms, NOTHING_RARE)
 
 
 KNOWN = KindDefinition(
@@ -78,13 +69,13 @@ KNOWN = KindDefinition(
 
 async def test_a_plain_request_takes_its_kinds_defaults(bench: Bench) -> None:
     task = build(bench, TaskRequest(kind=KIND), KNOWN)
-    assert (task.queue, task.priority, task.capabilities) == ("slow", 7, ("disk", "gpu"))
-    assert (task.timeout_us, task.ttl_us) == (10_000_000, 20_000_000)
-    assert (task.execution_limit_us, task.lease_us) == (30_000_000, 40_000_000)
-    assert (task.max_attempts, task.max_losses, task.on_loss) == (8, 5, "fail")
-    assert task.retry is not None
-    assert msgspec.json.decode(task.retry, type=Retry) == KNOWN.retry
-    assert task.options == '{"redact":true}'
+    assert (task.terms.queue, task.terms.priority, task.terms.capabilities) == ("slow", 7, ("disk", "gpu"))
+    assert (task.terms.timeout_us, task.terms.ttl_us) == (10_000_000, 20_000_000)
+    assert (task.terms.execution_limit_us, task.terms.lease_us) == (30_000_000, 40_000_000)
+    assert (task.terms.max_attempts, task.terms.max_losses, task.terms.on_loss) == (8, 5, "fail")
+    assert task.terms.retry is not None
+    assert msgspec.json.decode(task.terms.retry, type=Retry) == KNOWN.retry
+    assert task.rare.options == '{"redact":true}'
 
 
 async def test_what_a_request_says_wins_over_its_kind(bench: Bench) -> None:
@@ -104,14 +95,14 @@ async def test_what_a_request_says_wins_over_its_kind(bench: Bench) -> None:
         metadata={"m": [1]},
     )
     task = build(bench, request, KNOWN)
-    assert (task.queue, task.priority, task.capabilities) == ("fast", 0, ())
-    assert (task.timeout_us, task.ttl_us) == (1_500_000, 2_500_000)
-    assert (task.execution_limit_us, task.lease_us) == (3_500_000, 5_500_000)
-    assert (task.max_attempts, task.max_losses, task.on_loss) == (2, 1, "count")
-    assert task.retry is not None
-    assert msgspec.json.decode(task.retry, type=Retry) == Retry(2, backoff="fixed", base=1.0)
-    assert task.options is not None
-    assert msgspec.json.decode(task.options) == {"labels": {"a": "b"}, "metadata": {"m": [1]}, "redact": True}
+    assert (task.terms.queue, task.terms.priority, task.terms.capabilities) == ("fast", 0, ())
+    assert (task.terms.timeout_us, task.terms.ttl_us) == (1_500_000, 2_500_000)
+    assert (task.terms.execution_limit_us, task.terms.lease_us) == (3_500_000, 5_500_000)
+    assert (task.terms.max_attempts, task.terms.max_losses, task.terms.on_loss) == (2, 1, "count")
+    assert task.terms.retry is not None
+    assert msgspec.json.decode(task.terms.retry, type=Retry) == Retry(2, backoff="fixed", base=1.0)
+    assert task.rare.options is not None
+    assert msgspec.json.decode(task.rare.options) == {"labels": {"a": "b"}, "metadata": {"m": [1]}, "redact": True}
 
 
 async def test_a_request_with_one_word_of_its_own_keeps_its_kinds_other_defaults(bench: Bench) -> None:
@@ -119,18 +110,19 @@ async def test_a_request_with_one_word_of_its_own_keeps_its_kinds_other_defaults
         build(bench, TaskRequest(kind=KIND, priority=1), KNOWN),
         build(bench, TaskRequest(kind=KIND), KNOWN),
     )
-    assert special._replace(id="", priority=7) == plain._replace(id="")
+    assert special.terms._replace(priority=7) == plain.terms
+    assert special.rare == plain.rare
 
 
 async def test_an_initiator_is_kept_beside_the_principal(bench: Bench) -> None:
     task = build(bench, TaskRequest(kind=KIND), by=Principal("service", "acme", "alice"))
-    assert (task.organization, task.principal, task.initiator) == ("acme", "service", "alice")
+    assert (task.terms.organization, task.terms.principal, task.terms.initiator) == ("acme", "service", "alice")
 
 
 async def test_a_moment_of_any_time_zone_is_the_same_instant(bench: Bench) -> None:
     moment = datetime(2027, 2, 3, 4, 5, 6, 789, tzinfo=timezone(timedelta(hours=-7)))
     task = build(bench, TaskRequest(kind=KIND, run_at=moment))
-    assert task.run_at_us == round(moment.timestamp() * 1_000_000)
+    assert task.rare.run_at_us == round(moment.timestamp() * 1_000_000)
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ def built(bench: Bench, request: JobRequest) -> Job:
 
 async def test_parents_come_before_their_children(bench: Bench) -> None:
     job = built(bench, diamond())
-    assert [task.name for task in job.tasks] == ["start", "left", "right", "end"]
-    assert {task.name: task.waits for task in job.tasks} == {"start": 0, "left": 1, "right": 1, "end": 2}
-    assert {task.job for task in job.tasks} == {job.id}
-    names = {task.id: task.name for task in job.tasks}
+    assert [task.rare.name for task in job.tasks] == ["start", "left", "right", "end"]
+    assert {task.rare.name: task.rare.waits for task in job.tasks} == {"start": 0, "left": 1, "right": 1, "end": 2}
+    assert {task.rare.job for task in job.tasks} == {job.id}
+    names = {task.id: task.rare.name for task in job.tasks}
     edges = {(names[edge.parent], names[edge.child], edge.policy) for edge in job.edges}
     assert edges == {
         ("start", "left", "fail"),
@@ -64,14 +64,14 @@ async def test_an_edge_may_say_otherwise_than_its_job(bench: Bench) -> None:
         ],
     )
     job = built(bench, request)
-    assert {task.name: task.if_failed for task in job.tasks} == {
+    assert {task.rare.name: task.terms.if_failed for task in job.tasks} == {
         "a": "continue",
         "b": "cancel_job",
         "c": "fail",
         "lenient": "fail",
         "strict": "fail",
     }
-    names = {task.id: task.name for task in job.tasks}
+    names = {task.id: task.rare.name for task in job.tasks}
     assert {names[edge.parent]: edge.policy for edge in job.edges} == {"a": "continue", "b": "fail", "c": "fail"}
 
 

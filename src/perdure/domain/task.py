@@ -19,28 +19,24 @@ class Body(NamedTuple):
     encoding: str = "json"
 
 
-class Task(NamedTuple):
-    """One durable unit of work as it was submitted. Times are microseconds; `None` means "not said".
+class Terms(NamedTuple):
+    """What a task has in common with many others: who asked for it, its lane, and how it is to be treated.
 
-    Relative times (`delay_us`, `ttl_us`, `execution_limit_us`) are turned into instants by the store's clock.
-    The order of the fields is the order in which stores receive them.
+    Tasks that are submitted together share one object, so that a store works out once what that means. Times are
+    microseconds; `None` means "not said". Relative times (`ttl_us`, `execution_limit_us`) are turned into instants by
+    the store's clock.
     """
 
-    id: str
     organization: str
     kind: str
     queue: str
     priority: int
     capabilities: tuple[str, ...]
     """Sorted, without repeats."""
-    payload: str
-    """The body's text: JSON itself, or base64 of any other encoding."""
     encoding: str
+    """That of the payload."""
     principal: str
     initiator: str
-    delay_us: int | None
-    run_at_us: int | None
-    """Microseconds since 1970 UTC; exclusive with `delay_us`."""
     ttl_us: int | None
     execution_limit_us: int
     timeout_us: int | None
@@ -48,21 +44,43 @@ class Task(NamedTuple):
     max_attempts: int
     max_losses: int
     on_loss: OnLoss
-    idempotency_key: str | None
-    request_hash: str | None
-    job: str | None
-    """The id of its job; `None` for a task submitted alone."""
-    name: str | None
-    """Its name within the job."""
     trigger: Trigger
     if_failed: FailurePolicy
     """What its failure means for its job: resolved from the job's policy and its own edges."""
-    waits: int
-    """How many parents it waits for."""
     retry: str | None
     """The retry policy as JSON; `None` for the default of `Retry`."""
-    options: str | None
+
+
+class Rare(NamedTuple):
+    """What few tasks have, and then for themselves. Times are microseconds; `None` means "not said"."""
+
+    delay_us: int | None = None
+    """Turned into an instant by the store's clock."""
+    run_at_us: int | None = None
+    """Microseconds since 1970 UTC; exclusive with `delay_us`."""
+    idempotency_key: str | None = None
+    request_hash: str | None = None
+    job: str | None = None
+    """The id of its job; `None` for a task submitted alone."""
+    name: str | None = None
+    """Its name within the job."""
+    waits: int = 0
+    """How many parents it waits for."""
+    options: str | None = None
     """JSON of what is rare: labels, metadata, scope, trace, bindings, redact, gate and unique keys."""
+
+
+NOTHING_RARE = Rare()
+
+
+class Task(NamedTuple):
+    """One durable unit of work as it was submitted."""
+
+    id: str
+    payload: str
+    """The body's text: JSON itself, or base64 of any other encoding."""
+    terms: Terms
+    rare: Rare = NOTHING_RARE
 
 
 class Edge(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from perdure.ambient import Clock, Ids
 from perdure.domain import limits
 from perdure.domain.retry import Retry
-from perdure.domain.task import ON_LOSS, FailurePolicy, Task, Trigger
+from perdure.domain.task import NOTHING_RARE, ON_LOSS, FailurePolicy, Rare, Task, Terms, Trigger
 from perdure.engine import encoding
 from perdure.engine.kinds import Defaults, Kind, Kinds, Names, check_capabilities
 from perdure.engine.names import check_key, check_prose
@@ -39,11 +39,11 @@ class Place(NamedTuple):
 
 
 class Template(NamedTuple):
-    """The fields of a task that asks for nothing special, as they lie before and after its payload."""
+    """What tasks of a kind have that ask for nothing special."""
 
     kind: Kind
-    head: tuple[Any, ...]
-    tail: tuple[Any, ...]
+    terms: Terms
+    rare: Rare
 
 
 class TaskBuilder:
@@ -82,7 +82,7 @@ class TaskBuilder:
             template = self._new_template(request.kind)
         payload = self._payload(request, template.kind)
         if _asks_for_nothing_special(request):
-            return Task._make((self._new_id(), *template.head, payload, *template.tail))
+            return Task(self._new_id(), payload, template.terms, template.rare)
         return self._special(request, template, payload, None)
 
     def build_in_job(self, request: TaskRequest, place: Place) -> Task:
@@ -90,9 +90,11 @@ class TaskBuilder:
         template = self._template_of(request.kind)
         payload = self._payload(request, template.kind, place.bindings)
         if not place.bindings and _asks_for_nothing_special(request):
-            tail = template.tail
-            job = (place.job, place.name, place.trigger, place.if_failed, place.waits)
-            return Task._make((self._new_id(), *template.head, payload, *tail[:14], *job, *tail[19:]))
+            rare = template.rare._replace(job=place.job, name=place.name, waits=place.waits)
+            terms = template.terms
+            if (place.trigger, place.if_failed) != (terms.trigger, terms.if_failed):
+                terms = terms._replace(trigger=place.trigger, if_failed=place.if_failed)
+            return Task(self._new_id(), payload, terms, rare)
         return self._special(request, template, payload, place)
 
     def _template_of(self, kind: object) -> Template:
@@ -103,31 +105,28 @@ class TaskBuilder:
         name = self._names.kind(said)
         kind = self._known.get(name) or self._kinds.unknown(name)
         defaults = kind.defaults
-        head = (self._by.organization, name, defaults.queue, defaults.priority, defaults.capabilities)
-        tail = (
-            _JSON,
-            self._by.name,
-            self._initiator,
-            None,  # delay_us
-            None,  # run_at_us
-            defaults.ttl_us,
-            defaults.execution_limit_us,
-            defaults.timeout_us,
-            defaults.lease_us,
-            defaults.retry.max_attempts,
-            defaults.max_losses,
-            defaults.on_loss,
-            None,  # idempotency_key
-            None,  # request_hash
-            None,  # job
-            None,  # name
-            "all_succeeded",
-            "fail",
-            0,  # waits
-            _retry_text(defaults.retry),
-            _options_text({"redact": True} if defaults.redact else {}),
+        terms = Terms(
+            organization=self._by.organization,
+            kind=name,
+            queue=defaults.queue,
+            priority=defaults.priority,
+            capabilities=defaults.capabilities,
+            encoding=_JSON,
+            principal=self._by.name,
+            initiator=self._initiator,
+            ttl_us=defaults.ttl_us,
+            execution_limit_us=defaults.execution_limit_us,
+            timeout_us=defaults.timeout_us,
+            lease_us=defaults.lease_us,
+            max_attempts=defaults.retry.max_attempts,
+            max_losses=defaults.max_losses,
+            on_loss=defaults.on_loss,
+            trigger="all_succeeded",
+            if_failed="fail",
+            retry=_retry_text(defaults.retry),
         )
-        template = self._templates[name] = Template(kind, head, tail)
+        rare = Rare(options=_options_text({"redact": True})) if defaults.redact else NOTHING_RARE
+        template = self._templates[name] = Template(kind, terms, rare)
         return template
 
     def _payload(self, request: TaskRequest, kind: Kind, bound: Collection[str] = ()) -> str:
@@ -147,37 +146,51 @@ class TaskBuilder:
             raise Invalid(f"payload is not UTF-8: {error}", field="payload") from None
 
     def _special(self, request: TaskRequest, template: Template, payload: str, place: Place | None) -> Task:
-        defaults = template.kind.defaults
+        defaults, terms = template.kind.defaults, template.terms
         retry = _merged_retry(request, defaults.retry)
         key = None if request.idempotency_key is None else check_key(request.idempotency_key)
-        return Task(
-            id=self._new_id(),
-            organization=self._by.organization,
-            kind=template.kind.name,
-            queue=defaults.queue if request.queue is None else self._names.queue(request.queue),
-            priority=defaults.priority if request.priority is None else check_priority(request.priority),
-            capabilities=defaults.capabilities
-            if request.capabilities is None
-            else check_capabilities(request.capabilities, self._names),
-            payload=payload,
-            encoding=_JSON,
-            principal=self._by.name,
-            initiator=self._initiator,
-            **_times(request, defaults, self._clock)._asdict(),
+        queue, priority, capabilities = self._line(request, defaults)
+        times = _times(request, defaults, self._clock)
+        said = terms._replace(
+            queue=queue,
+            priority=priority,
+            capabilities=capabilities,
+            ttl_us=times.ttl_us,
+            execution_limit_us=times.execution_limit_us,
+            timeout_us=times.timeout_us,
+            lease_us=times.lease_us,
             max_attempts=retry.max_attempts,
             max_losses=defaults.max_losses
             if request.max_losses is None
             else check_count(request.max_losses, "max_losses", 1, limits.MAX_LOSSES_LIMIT),
             on_loss=defaults.on_loss if request.on_loss is None else check_choice(request.on_loss, "on_loss", ON_LOSS),
+            trigger=place.trigger if place else terms.trigger,
+            if_failed=place.if_failed if place else terms.if_failed,
+            retry=_retry_text(retry),
+        )
+        rare = Rare(
+            delay_us=times.delay_us,
+            run_at_us=times.run_at_us,
             idempotency_key=key,
             request_hash=None if key is None else request_hash(request, payload),
             job=place.job if place else None,
             name=place.name if place else None,
-            trigger=place.trigger if place else "all_succeeded",
-            if_failed=place.if_failed if place else "fail",
             waits=place.waits if place else 0,
-            retry=_retry_text(retry),
             options=_options_text(_options(request, defaults.redact, place)),
+        )
+        # Stores look at the object first: one that says the same is the same.
+        return Task(
+            self._new_id(), payload, terms if said == terms else said, NOTHING_RARE if rare == NOTHING_RARE else rare
+        )
+
+    def _line(self, request: TaskRequest, defaults: Defaults) -> tuple[str, int, tuple[str, ...]]:
+        """Queue, priority and capabilities."""
+        return (
+            defaults.queue if request.queue is None else self._names.queue(request.queue),
+            defaults.priority if request.priority is None else check_priority(request.priority),
+            defaults.capabilities
+            if request.capabilities is None
+            else check_capabilities(request.capabilities, self._names),
         )
 
 

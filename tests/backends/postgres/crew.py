@@ -9,11 +9,12 @@ from typing import Any
 
 import psycopg
 
+from conformance.making import task_of
 from perdure.ambient import Ids, SystemClock
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
 from perdure.domain.settlement import Settlement
-from perdure.domain.task import Body, Edge, Job, Task
+from perdure.domain.task import Body, Edge, Job, Rare, Task, Terms, Trigger
 from perdure.store.ledger import ClaimRequest, Guard, Settled, Settling, WorkerInfo
 from perdure.store.postgres import job_submission, settling, submission
 from perdure.store.postgres.claiming import Claims
@@ -56,7 +57,13 @@ def task(id: str, **given: Any) -> Task:
         "if_failed": "fail",
         "waits": 0,
     }
-    return Task(**{**dict.fromkeys(Task._fields), **usual, "id": id, **given})
+    nothing: dict[str, Any] = dict.fromkeys((*Terms._fields, *Rare._fields))
+    return task_of(**{**nothing, **usual, "id": id, **given})
+
+
+def with_trigger(task: Task, trigger: Trigger) -> Task:
+    """The task with another trigger."""
+    return task._replace(terms=task.terms._replace(trigger=trigger))
 
 
 def job(ids: Ids, graph: dict[str, Sequence[str]]) -> Job:

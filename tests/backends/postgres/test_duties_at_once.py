@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.crew import Writer, job, settlings
+from backends.postgres.crew import Writer, job, settlings, with_trigger
 from backends.postgres.racing import Beside, answer, crew, run
 from perdure.domain import limits
 from perdure.domain.attempt import Lease, Renewal
 from perdure.domain.outcome import Failure
 from perdure.domain.settlement import Charge, Settlement
 from perdure.domain.states import Reason, TaskState
-from perdure.domain.task import Job
+from perdure.domain.task import Job, Trigger
 from perdure.store.ledger import Guard, Redrive, SettleAnswer, Settling
 from perdure.store.postgres import renewing, settling
 from perdure.store.postgres.connecting import ISOLATIONS, READ_COMMITTED
@@ -42,10 +42,10 @@ def beside(postgres_database: str) -> Iterator[Beside]:
     made.close()
 
 
-def made(writer: Writer, graph: dict[str, Any], **rules: str) -> tuple[Job, dict[str, str]]:
+def made(writer: Writer, graph: dict[str, Any], **rules: Trigger) -> tuple[Job, dict[str, str]]:
     """A job that is there, and its tasks' ids; `rules` are triggers by name."""
     built = job(writer.ids, graph)
-    tasks = tuple(each._replace(trigger=rules.get(each.name or "", each.trigger)) for each in built.tasks)
+    tasks = tuple(with_trigger(each, rules.get(each.rare.name or "", each.terms.trigger)) for each in built.tasks)
     built = built._replace(tasks=tasks)
     writer.submit_jobs([built])
     return built, {task.name or "": task.id for task in tasks}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.crew import DONE, Writer, job, settlings
+from backends.postgres.crew import DONE, Writer, job, settlings, with_trigger
 from backends.postgres.racing import crew, run
 from conformance import postgres_rows
 from perdure.domain import limits
@@ -17,6 +17,7 @@ from perdure.domain.outcome import Failure
 from perdure.domain.retention import Retention
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import Reason
+from perdure.domain.task import TRIGGERS
 from perdure.errors import NotFound
 from perdure.store.ledger import Cancellation, Redrive, SettleAnswer
 from perdure.store.postgres import job_submission, renewing, settling, submission
@@ -27,7 +28,6 @@ from perdure.store.relational import cancelling, redriving, reporting, retaining
 WRITERS = 6
 STEPS = 120
 FAILED = Settlement.failed(Failure("ValueError", "boom"), Reason.PERMANENT, dead_letters=False)
-RULES = ("all_succeeded", "all_done", "any_succeeded", "any_failed")
 ENDS = (DONE, DONE, FAILED, FAILED, Settlement.handed_back(), Settlement.snoozed(1))
 
 
@@ -81,7 +81,7 @@ class Somebody:
             name: self._chance.sample(names[:at], min(at, self._chance.randrange(4))) for at, name in enumerate(names)
         }
         built = job(self._writer.ids, graph)
-        built = built._replace(tasks=tuple(each._replace(trigger=self._chance.choice(RULES)) for each in built.tasks))
+        built = built._replace(tasks=tuple(with_trigger(each, self._chance.choice(TRIGGERS)) for each in built.tasks))
         job_submission.submit_jobs(tx, [built], self._writer.lanes)
         self._known += [each.id for each in built.tasks]
         self._jobs.append(built.id)

@@ -27,15 +27,15 @@ def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | Perdu
         return known
     check = admission(tx, {job.organization})
     if check is not None:
-        refusal = check(job.organization, Counter(task.queue for task in job.tasks))
+        refusal = check(job.organization, Counter(task.terms.queue for task in job.tasks))
         if refusal is not None:
             return refusal
     _write_job(tx, job, lanes)
-    return JobSubmitted(job.id, {task.name or "": task.id for task in job.tasks}, False)
+    return JobSubmitted(job.id, {task.rare.name or "": task.id for task in job.tasks}, False)
 
 
 def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:
-    take_keys(tx, "job", [job])
+    take_keys(tx, "job", [(job.organization, job.principal, job.idempotency_key, job.id, job.request_hash)])
     row = (
         job.organization,
         job.id,
@@ -50,14 +50,15 @@ def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:
     number = tx.value("job_insert", batch=batch([row]))
     if number is None:
         raise collided("another transaction has written the same job meanwhile")
-    numbers = _numbers(write_tasks(tx, job.tasks, lanes, job=number, admitted=True), len(job.tasks))
+    numbers = numbers_of(write_tasks(tx, job.tasks, lanes, job=number, admitted=True), len(job.tasks))
     places = {task.id: numbers[place] for place, task in enumerate(job.tasks)}
     if job.edges:
         rows = [(places[edge.parent], places[edge.child], edge.policy) for edge in job.edges]
         tx.run("edge_insert", batch=batch(rows))
 
 
-def _numbers(written: Written | None, count: int) -> list[int]:
+def numbers_of(written: Written | None, count: int) -> list[int]:
+    """The numbers of a job's tasks, all of which have to be new."""
     numbers = (written.numbers if written is not None else None) or []
     if len(numbers) < count:
         raise errors.UniqueViolation("a task of this job exists already, alone or in another job")

@@ -7,19 +7,20 @@ from psycopg import errors
 
 from perdure.domain import limits
 from perdure.domain.states import TaskState
-from perdure.domain.task import Job, Task
+from perdure.domain.task import NOTHING_RARE, Rare, Task, Terms
 from perdure.store.ledger import Submitted
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.admission import (
     Answer,
     answer_known_keys,
     answer_twins,
+    key_of,
     refuse_overdue,
     refuse_overload,
 )
 from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.lanes import Lanes, lane_of
-from perdure.store.relational.sharing import shared_of, specification_of
+from perdure.store.relational.sharing import specification_of, terms_of
 from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
@@ -32,24 +33,25 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     """
     answers: list[Answer | None] = [None] * len(tasks)
     refuse_overdue(tasks, answers)
-    keyed = any(task.idempotency_key is not None for task in tasks)
+    keyed = any(task.rare.idempotency_key is not None for task in tasks)
     if keyed:
         answer_known_keys(tx, tasks, answers)
         refuse_overload(tx, tasks, answers)
-        take_keys(tx, "task", [task for task, answer in zip(tasks, answers, strict=True) if answer is None])
+        fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
+        take_keys(tx, "task", [(*key_of(task), task.id, task.rare.request_hash) for task in fresh])
     states = _write_unanswered(tx, tasks, answers, lanes, pending=pending, admitted=keyed)
     if keyed:
         answer_twins(tasks, answers, states)
     return [answer for answer in answers if answer is not None]
 
 
-def take_keys(tx: Transaction, what: str, asked: Sequence[Task | Job]) -> None:
+Binding = tuple[str, str, str | None, str, str | None]
+"""Organization, principal, idempotency key; the id that it stands for, and the request's hash."""
+
+
+def take_keys(tx: Transaction, what: str, asked: Sequence[Binding]) -> None:
     """Bind the idempotency keys of what is about to be written."""
-    rows = [
-        (each.organization, each.principal, each.idempotency_key, each.id, each.request_hash)
-        for each in asked
-        if each.idempotency_key is not None
-    ]
+    rows = [each for each in asked if each[2] is not None]
     if not rows:
         return
     taken = tx.document("idempotency_take", what=what, batch=batch(rows), life=limits.IDEMPOTENCY_KEY_LIFE_US)
@@ -79,7 +81,7 @@ def _write_unanswered(
     states: dict[str, TaskState] = {}
     while places := [place for place, answer in enumerate(answers) if answer is None]:
         # A task that is in the call twice comes in another round the second time, and is a repeat then.
-        once = {(tasks[place].organization, tasks[place].id): place for place in reversed(places)}
+        once = {(tasks[place].terms.organization, tasks[place].id): place for place in reversed(places)}
         places = sorted(once.values())
         written = write_tasks(tx, [tasks[place] for place in places], lanes, pending=pending, admitted=admitted)
         if written is None:
@@ -97,7 +99,7 @@ def _write_unanswered(
 
 def _answer_known(tx: Transaction, tasks: Sequence[Task], answers: list[Answer | None], places: list[int]) -> None:
     """The same task again is a repeated call whose answer was lost."""
-    asked = batch([(tasks[place].organization, tasks[place].id) for place in places])
+    asked = batch([(tasks[place].terms.organization, tasks[place].id) for place in places])
     for place, state in zip(places, tx.document("task_states", batch=asked), strict=True):
         answers[place] = Submitted(tasks[place].id, TaskState(state), True)
 
@@ -135,47 +137,45 @@ def _grouped(
     tx: Transaction, tasks: Sequence[Task], lanes: Lanes, job: int | None, *, pending: bool
 ) -> tuple[list[tuple[Any, list[Any]]], list[TaskState]]:
     """What tasks share is sent once for them all: groups of that and of what each has of its own; and their states."""
-    numbers = lanes.numbers(tx, {lane_of(task) for task in tasks})
-    groups: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
+    numbers = lanes.numbers(tx, {lane_of(terms) for terms in terms_of(tasks).values()})
+    groups: dict[Terms, tuple[Any, list[Any]]] = {}
+    own_of_terms: dict[int, list[Any]] = {}
     states = []
-    before: tuple[Any, ...] | None = None
-    own: list[Any] = []
-    for place, task in enumerate(tasks):
-        shared = shared_of(task)
-        if shared != before:
-            before = shared
-            group = groups.get(shared)
-            if group is None:
-                group = groups[shared] = (_template(task, numbers[lane_of(task)], job), [])
-            own = group[1]
-        due_us = _due_us(task, tx.now_us)
-        queued = not pending and task.waits == 0 and due_us <= tx.now_us
+    now = tx.now_us
+    for place, (id_, payload, terms, rare) in enumerate(tasks):
+        own = own_of_terms.get(id(terms))
+        if own is None:
+            group = groups.setdefault(terms, (_template(terms, numbers[lane_of(terms)], job), []))
+            own = own_of_terms[id(terms)] = group[1]
+        if terms.encoding != "json":
+            payload = hex_of_base64(payload)
+        due_us = _due_us(rare, now)
+        queued = not pending and rare.waits == 0 and due_us <= now
         states.append(TaskState.QUEUED if queued else TaskState.PENDING)
-        own.append(_own(place, task, queued, due_us, tx.now_us))
+        if rare is NOTHING_RARE and queued:
+            own.append((place, id_, payload))
+        else:
+            state = None if queued else "pending"
+            own.append((place, id_, payload, state, due_us, rare.waits, *_rare_columns(rare)))
     return list(groups.values()), states
 
 
-def _due_us(task: Task, now: int) -> int:
-    if task.delay_us is not None:
-        return now + task.delay_us
-    return now if task.run_at_us is None else max(now, task.run_at_us)
+def _due_us(rare: Rare, now: int) -> int:
+    if rare.delay_us is not None:
+        return now + rare.delay_us
+    return now if rare.run_at_us is None else max(now, rare.run_at_us)
 
 
-def _template(task: Task, lane: int, job: int | None) -> tuple[Any, ...]:
+def _template(terms: Terms, lane: int, job: int | None) -> tuple[Any, ...]:
     """What tasks of one call have in common, in the order in which `submit` reads it."""
-    organization, *written = specification_of(task)
+    organization, *written = specification_of(terms)
     return (organization, lane, job, *written)
 
 
-def _own(place: int, task: Task, queued: bool, due_us: int, now: int) -> tuple[Any, ...]:
-    """What a task has of its own, in the order in which `submit` reads it."""
-    payload = task.payload if task.encoding == "json" else hex_of_base64(task.payload)
-    rare = (task.name, task.run_at_us, task.idempotency_key, task.request_hash, task.options)
-    if rare != _NOTHING_RARE:
-        return (place, task.id, payload, None if queued else "pending", due_us, task.waits, *rare)
-    if queued and due_us == now:
-        return (place, task.id, payload)
-    return (place, task.id, payload, None if queued else "pending", due_us, task.waits)
+def _rare_columns(rare: Rare) -> tuple[Any, ...]:
+    """What few tasks have, in the order in which `submit` reads it; nothing where there is nothing."""
+    columns = (rare.name, rare.run_at_us, rare.idempotency_key, rare.request_hash, rare.options)
+    return columns if columns != _NO_COLUMNS else ()
 
 
-_NOTHING_RARE = (None,) * 5
+_NO_COLUMNS = (None,) * 5

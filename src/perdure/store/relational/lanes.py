@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.domain.limits import SECOND_US
-from perdure.domain.task import Task
+from perdure.domain.task import Terms
 from perdure.store.relational.transaction import Transaction, batch
 
 TRUSTED_US = 600 * SECOND_US
@@ -23,9 +23,9 @@ class Lane(NamedTuple):
     priority: int
 
 
-def lane_of(task: Task) -> Lane:
-    """The lane that a task belongs to."""
-    return Lane(task.organization, task.queue, task.kind, task.capabilities, task.priority)
+def lane_of(terms: Terms) -> Lane:
+    """The lane that tasks with these terms belong to."""
+    return Lane(terms.organization, terms.queue, terms.kind, terms.capabilities, terms.priority)
 
 
 class Lanes:
@@ -50,6 +50,11 @@ class Lanes:
         if not all(known.values()):
             known |= self._find(tx, sorted(lane for lane, number in known.items() if not number))
         return known
+
+    def number(self, tx: Transaction, lane: Lane) -> int:
+        """The number of one lane, as `numbers` gives it."""
+        self._forget_in_time(tx)
+        return self._numbers.get(lane) or self.numbers(tx, (lane,))[lane]
 
     def _forget_in_time(self, tx: Transaction) -> None:
         if not 0 <= tx.now_us - self._trusted_since_us < TRUSTED_US:

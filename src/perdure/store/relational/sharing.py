@@ -1,9 +1,10 @@
 """What tasks of one call usually have in common, and is sent or bound once for them all."""
 
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from perdure.domain.task import Task
+from perdure.domain.task import Task, Terms
 
 LANE: Final = ("organization", "kind", "queue", "priority", "capabilities")
 """What the lane stands for."""
@@ -24,26 +25,16 @@ SPECIFICATION: Final = (
     "retry",
 )
 """What is written of them all, in the order in which statements read it."""
-OWN: Final = (
-    "id",
-    "payload",
-    "delay_us",
-    "run_at_us",
-    "idempotency_key",
-    "request_hash",
-    "job",
-    "name",
-    "waits",
-    "options",
-)
-"""What each has of its own."""
 
-shared_of = attrgetter(*dict.fromkeys(LANE + SPECIFICATION))
-"""All that tasks of one group have in common, as a tuple."""
 _specification = attrgetter(*SPECIFICATION)
 
 
-def specification_of(task: Task) -> tuple[Any, ...]:
+def specification_of(terms: Terms) -> tuple[Any, ...]:
     """The fields of `SPECIFICATION`."""
-    written: tuple[Any, ...] = _specification(task)
+    written: tuple[Any, ...] = _specification(terms)
     return written
+
+
+def terms_of(tasks: Sequence[Task]) -> dict[int, Terms]:
+    """The terms that there are among tasks, by the id of the object: equal ones are mostly the same object."""
+    return {id(task.terms): task.terms for task in tasks}

@@ -26,11 +26,11 @@ def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | Perdu
         return known
     check = admission(tx, {job.organization})
     if check is not None:
-        refusal = check(job.organization, Counter(task.queue for task in job.tasks))
+        refusal = check(job.organization, Counter(task.terms.queue for task in job.tasks))
         if refusal is not None:
             return refusal
     _write_job(tx, job, lanes)
-    return JobSubmitted(job.id, {task.name or "": task.id for task in job.tasks}, False)
+    return JobSubmitted(job.id, {task.rare.name or "": task.id for task in job.tasks}, False)
 
 
 def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import apsw
 
 from perdure.domain.states import TaskState
-from perdure.domain.task import Task
+from perdure.domain.task import NOTHING_RARE, Rare, Task, Terms
 from perdure.store.ledger import Submitted
 from perdure.store.relational.admission import (
     Answer,
     answer_known_keys,
     answer_twins,
+    key_of,
     refuse_overdue,
     refuse_overload,
 )
@@ -21,7 +22,7 @@ from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.counting import QUEUED, count_moves
 from perdure.store.relational.lanes import Lanes, lane_of
 from perdure.store.relational.line import places
-from perdure.store.relational.sharing import shared_of, specification_of
+from perdure.store.relational.sharing import specification_of
 from perdure.store.relational.transaction import batch
 from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.transaction import Transaction
@@ -34,7 +35,9 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     refuse_overdue(tasks, answers)
     answer_known_keys(tx, tasks, answers)
     refuse_overload(tx, tasks, answers)
-    fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
+    fresh = tasks
+    if any(answers):
+        fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
     try:
         states = write_tasks(tx, fresh, lanes, pending=pending).states
     except apsw.ConstraintError:
@@ -42,8 +45,8 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
         if len(tasks) > 1 or not (known := _known_ids(tx, tasks)):
             raise
         return known
-    if any(task.idempotency_key is not None for task in tasks):
-        bind_keys(tx, "task", [(t.organization, t.principal, t.idempotency_key, t.id, t.request_hash) for t in fresh])
+    if any(task.rare.idempotency_key is not None for task in tasks):
+        bind_keys(tx, "task", [(*key_of(task), task.id, task.rare.request_hash) for task in fresh])
         answer_twins(tasks, answers, {task.id: state for task, state in zip(fresh, states, strict=True)})
     if len(fresh) == len(tasks):
         return list(map(Submitted._make, zip([task.id for task in tasks], states, repeat(False))))
@@ -55,7 +58,7 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
 
 
 def _known_ids(tx: Transaction, tasks: Sequence[Task]) -> list[Answer]:
-    found = tx.document("task_known", batch=batch([(task.organization, task.id) for task in tasks]))
+    found = tx.document("task_known", batch=batch([(task.terms.organization, task.id) for task in tasks]))
     return [Submitted(tasks[place].id, TaskState(state), True) for place, state in found]
 
 
@@ -98,22 +101,19 @@ def _write_specifications(
     tx: Transaction, tasks: Sequence[Task], lanes: Lanes, first: int, job: int | None
 ) -> tuple[Collection["_Shape"], list["_Shape"]]:
     """Returns the shapes that there are, and which each task has."""
-    shapes: dict[tuple[Any, ...], _Shape] = {}
-    shape, shared = None, None
+    shapes: dict[Terms, _Shape] = {}
+    shape_of_terms: dict[int, _Shape] = {}
     shape_of_task = []
-    for n, task in enumerate(tasks, first):
-        own = shared_of(task)
-        if own != shared or shape is None:
-            shared = own
-            shape = shapes.get(own)
-            if shape is None:
-                shape = shapes[own] = _Shape(task)
-        payload = task.payload if task.encoding == "json" else hex_of_base64(task.payload)
-        if _is_plain(task):
-            shape.plain += (n, task.id, payload)
+    for n, (id_, payload, terms, rare) in enumerate(tasks, first):
+        shape = shape_of_terms.get(id(terms))
+        if shape is None:
+            shape = shape_of_terms[id(terms)] = shapes.setdefault(terms, _Shape(terms))
+        if not shape.is_json:
+            payload = hex_of_base64(payload)
+        if rare is NOTHING_RARE:
+            shape.plain += (n, id_, payload)
         else:
-            rare = (task.waits, task.name, task.run_at_us, task.idempotency_key, task.request_hash, task.options)
-            shape.others += (n, task.id, payload, *rare)
+            shape.others += (n, id_, payload, *_rare_columns(rare))
         shape_of_task.append(shape)
     numbers = lanes.numbers(tx, {shape.lane for shape in shapes.values()})
     for shape in shapes.values():
@@ -129,34 +129,28 @@ def _write_specifications(
 class _Shape:
     """What tasks of one call have in common is bound once, and the rows of what they have of their own."""
 
-    __slots__ = ("constants", "lane", "number", "others", "plain")
+    __slots__ = ("constants", "is_json", "lane", "number", "others", "plain")
 
-    def __init__(self, task: Task) -> None:
-        self.lane = lane_of(task)
+    def __init__(self, terms: Terms) -> None:
+        self.lane = lane_of(terms)
         self.number = 0
-        self.constants = specification_of(task)
+        self.is_json = terms.encoding == "json"
+        self.constants = specification_of(terms)
         self.plain: list[Any] = []
+        """Of tasks that have nothing of their own but id and payload, and are due at once."""
         self.others: list[Any] = []
 
 
-def _is_plain(task: Task) -> bool:
-    """Whether a task has nothing of its own but its id and payload, and is due at once."""
-    return (
-        task.delay_us is None
-        and task.run_at_us is None
-        and task.idempotency_key is None
-        and task.options is None
-        and task.name is None
-        and task.waits == 0
-    )
+def _rare_columns(rare: Rare) -> tuple[Any, ...]:
+    return rare.waits, rare.name, rare.run_at_us, rare.idempotency_key, rare.request_hash, rare.options
 
 
 def _write_live(
     tx: Transaction, tasks: Sequence[Task], lane_of_task: Sequence[int], first: int, pending: bool
 ) -> list[TaskState]:
     """Live rows of tasks some of which wait for something."""
-    due = [_due_us(task, tx.now_us) for task in tasks]
-    queued = [not pending and task.waits == 0 and at <= tx.now_us for task, at in zip(tasks, due, strict=True)]
+    due = [_due_us(task.rare, tx.now_us) for task in tasks]
+    queued = [not pending and task.rare.waits == 0 and at <= tx.now_us for task, at in zip(tasks, due, strict=True)]
     states = [TaskState.QUEUED if joins else TaskState.PENDING for joins in queued]
     moves = Counter((lane, str(state)) for lane, state in zip(lane_of_task, states, strict=True))
     place = _count_in(tx, moves, sum(queued))
@@ -175,7 +169,7 @@ def _count_in(tx: Transaction, moves: Mapping[tuple[int, str], int], joining: in
     return places(tx, joining) if joining else 0
 
 
-def _due_us(task: Task, now: int) -> int:
-    if task.delay_us is not None:
-        return now + task.delay_us
-    return now if task.run_at_us is None else max(now, task.run_at_us)
+def _due_us(rare: Rare, now: int) -> int:
+    if rare.delay_us is not None:
+        return now + rare.delay_us
+    return now if rare.run_at_us is None else max(now, rare.run_at_us)
