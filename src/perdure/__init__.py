@@ -26,6 +26,7 @@ if typing.TYPE_CHECKING:
     from perdure.app.task import Call, Task
     from perdure.domain.retry import Retry
     from perdure.domain.states import AttemptState, JobState, Reason, TaskState
+    from perdure.engine.requests import NewTask
     from perdure.errors import (
         AlreadyEnded,
         Conflict,
@@ -51,6 +52,7 @@ if typing.TYPE_CHECKING:
         TaskFailed,
         TooLarge,
         Unavailable,
+        UnfinishedCopy,
         UnsafeStore,
         WaitTimedOut,
     )
@@ -68,6 +70,7 @@ _HOMES = {
     "perdure.app.task": ("Call", "Task"),
     "perdure.domain.retry": ("Retry",),
     "perdure.domain.states": ("AttemptState", "JobState", "Reason", "TaskState"),
+    "perdure.engine.requests": ("NewTask",),
     "perdure.errors": (
         "AlreadyEnded",
         "Conflict",
@@ -93,6 +96,7 @@ _HOMES = {
         "TaskFailed",
         "TooLarge",
         "Unavailable",
+        "UnfinishedCopy",
         "UnsafeStore",
         "WaitTimedOut",
     ),
@@ -121,6 +125,7 @@ __all__ = [
     "LeaseLost",
     "Malformed",
     "Misuse",
+    "NewTask",
     "Node",
     "NotFound",
     "Overloaded",
@@ -150,6 +155,7 @@ __all__ = [
     "TaskState",
     "TooLarge",
     "Unavailable",
+    "UnfinishedCopy",
     "UnsafeStore",
     "WaitTimedOut",
     "__version__",

@@ -9,7 +9,7 @@ from perdure.client.operations import RemoteOperations
 from perdure.client.transport import Request
 from perdure.domain.attempt import Hold, Renewal, Report
 from perdure.domain.outcome import HandedBack
-from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, Principal, TaskRequest
+from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, NewTask, Principal, TaskRequest
 from perdure.errors import NotFound
 from perdure.gateway.paths import Paths
 from perdure.gateway.routes import ROUTES
@@ -49,6 +49,7 @@ CALLS = [
     lambda each: each.control(ID),
     lambda each: each.inputs(HOLD),
     lambda each: each.report([Report(HOLD, phase="planning")]),
+    lambda each: each.add_tasks(HOLD, [NewTask(kind="k", name="t")]),
     lambda each: each.settle([(HOLD, HandedBack())]),
     lambda each: each.subscribe().wait(1),
     lambda each: each.cancel([ID], BY),

@@ -47,6 +47,15 @@ async def held(asker: Asker, number: int = 1) -> dict[str, Any]:
     return hold
 
 
+async def held_of_job(asker: Asker, number: int = 1) -> dict[str, Any]:
+    """The hold of a leased task of a job."""
+    await job(asker)
+    await registered(asker)
+    [lease] = await claimed(asker, number)
+    hold: dict[str, Any] = lease["hold"]
+    return hold
+
+
 async def dead(asker: Asker, number: int = 1) -> str:
     """The id of a dead letter."""
     hold = await held(asker, number)

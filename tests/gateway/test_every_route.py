@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gateway.asking import Asker
-from gateway.lives import NOBODY, REQUEST, WORKER, dead, held, job, registered, stored, submitted
+from gateway.lives import NOBODY, REQUEST, WORKER, dead, held, held_of_job, job, registered, stored, submitted
 from perdure.gateway.openapi import answers_of
 from perdure.gateway.routes import BY_NAME, ROUTES
 
@@ -36,6 +36,8 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
         body = BODIES[name]
     elif name in ("settle_one", "settle_work", "hand_back", "renew_leases", "report_work", "read_inputs"):
         body = with_hold(name, await held(asker))
+    elif name == "add_tasks":
+        body = {"hold": await held_of_job(asker), "tasks": [{"name": "more", "kind": "k", "before": ["second"]}]}
     elif name in ("requeue_dead_letters", "discard_dead_letters", "purge_dead_letters"):
         body = {"ids": [await dead(asker)]}
     elif name in ("cancel_tasks", "wait_for_tasks"):

@@ -11,7 +11,9 @@ from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import Outcome
 from perdure.domain.states import TaskState
 from perdure.domain.task import Body
+from perdure.engine.requests import NewTask
 from perdure.errors import LeaseLost, PerdureError, StoreUnreachable
+from perdure.store.job_ledger import Grown
 from perdure.store.ledger import (
     Control,
     ParentResult,
@@ -64,6 +66,8 @@ class ScriptedSource:
         self.renewed_at: list[float] = []
         self.reports: list[Report] = []
         self.report_calls = 0
+        self.added: list[tuple[Hold, Sequence[NewTask]]] = []
+        self.add_refusal: PerdureError | None = None
         self.lost: set[str] = set()
         """Task ids whose attempts are not live any more."""
         self.cancels: dict[str, int] = {}
@@ -180,6 +184,15 @@ class ScriptedSource:
         if self.report_answer is not None:
             return self.report_answer(report)
         return Reported(False, None)
+
+    async def add_tasks(self, hold: Hold, tasks: Sequence[NewTask], ran_us: int = 0) -> Grown:
+        self._call("add_tasks")
+        if hold.task_id in self.lost:
+            raise LeaseLost("lost")
+        if self.add_refusal is not None:
+            raise self.add_refusal
+        self.added.append((hold, tasks))
+        return Grown("job", {task.name: f"id of {task.name}" for task in tasks}, len(tasks))
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         self._call("settle")

@@ -21,7 +21,10 @@ NAMES_SHOWN = 8
 
 
 class JobHandle:
-    """One job. `task_ids` maps the names of its tasks to ids; `handle[name]` is a hold on one of them."""
+    """One job. `task_ids` maps the names of its tasks to ids; `handle[name]` is a hold on one of them.
+
+    Tasks that running ones add are known here once `tasks()` or `result()` has seen them.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,9 @@ class JobHandle:
     async def tasks(self) -> list[JobTaskView]:
         """Its tasks as they stand, in the order of submission. Raises `NotFound`."""
         operations = await self._access.operations()
-        return await operations.views.job_tasks(self._access.principal.organization, self.id)
+        tasks = await operations.views.job_tasks(self._access.principal.organization, self.id)
+        self.task_ids.update({task.name: task.id for task in tasks})
+        return tasks
 
     async def events(self) -> list[EventView]:
         """The job's own history. Raises `NotFound`."""
@@ -101,8 +106,9 @@ class JobHandle:
         Raises `JobFailed` when the job ended failed or cancelled, `WaitTimedOut` after `timeout` seconds.
         """
         state = await self.wait(timeout)
+        tasks = await self.tasks()
         if state in (JobState.FAILED, JobState.CANCELLED):
-            raise self._failure(state, await self.tasks())
+            raise self._failure(state, tasks)
         operations = await self._access.operations()
         names = list(self.task_ids)
         results: dict[str, Any] = {}

@@ -30,9 +30,10 @@ from perdure.engine.duties import Duty
 from perdure.engine.kinds import Kind
 from perdure.engine.names import check_prose
 from perdure.engine.quantities import check_choice
-from perdure.engine.requests import JobRequest, KindDefinition, Principal, TaskRequest
+from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Principal, TaskRequest
 from perdure.errors import AlreadyEnded, Invalid, Misuse, PerdureError, Refused
 from perdure.store.definitions import DefinitionType
+from perdure.store.job_ledger import Grown
 from perdure.store.ledger import (
     CancelAnswer,
     Cancelled,
@@ -169,6 +170,10 @@ class RemoteOperations:
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
         """Store progress, phases, parts and checkpoints."""
         return await self._worker.report(reports)
+
+    async def add_tasks(self, hold: Hold, tasks: Sequence[NewTask], ran_us: int = 0) -> Grown:
+        """Add tasks to the job of a running attempt. The same again adds nothing twice."""
+        return await self._worker.add_tasks(hold, tasks, ran_us)
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         """End attempts. Sending the same outcome again is harmless."""

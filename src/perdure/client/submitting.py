@@ -11,7 +11,7 @@ from perdure import wire
 from perdure.ambient import Ids
 from perdure.domain import limits
 from perdure.engine import encoding
-from perdure.engine.requests import JobRequest, JobTaskRequest, TaskRequest
+from perdure.engine.requests import JobRequest, JobTaskRequest, NewTask, TaskRequest
 from perdure.errors import Invalid, Refused
 
 REQUEST_MAX_BYTES = 4 * 1024 * 1024
@@ -21,6 +21,7 @@ KEY_PREFIX = "once-"
 """Keys that the client makes, so that a submit whose answer was lost can be sent again."""
 
 _check_task = msgspec.json.Decoder(wire.SubmitTask).decode
+_check_added_task = msgspec.json.Decoder(wire.AddTask).decode
 _check_job_task = msgspec.json.Decoder(wire.SubmitJobTask).decode
 _ROOM = 1024 * 1024
 """The most that all of an item but its payload may take."""
@@ -49,8 +50,13 @@ def encoded_job(request: JobRequest, ids: Ids) -> bytes:
     key = request.idempotency_key
     said["idempotency_key"] = new_key(ids) if key is None else key
     head = _plain(said)
-    tasks = b",".join(_encoded_job_task(task) for task in request.tasks)
+    tasks = b",".join(_encoded_job_task(task, _check_job_task) for task in request.tasks)
     return head[:-1] + b',"tasks":[' + tasks + b"]}"
+
+
+def encoded_added_task(request: NewTask) -> bytes:
+    """A task that is to be added to a job as JSON. Raises a `Refused` that names task and field."""
+    return _encoded_job_task(request, _check_added_task)
 
 
 def batches(items: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -67,10 +73,10 @@ def batches(items: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _encoded_job_task(task: JobTaskRequest) -> bytes:
+def _encoded_job_task(task: JobTaskRequest, decode: Any) -> bytes:
     try:
         text = _encoded(task, _said(task))
-        _check(_check_job_task, text)
+        _check(decode, text)
     except Refused as refusal:
         fields = dict(refusal.fields)
         place = f"tasks.{task.name}"

@@ -10,6 +10,8 @@ import msgspec
 from perdure import wire
 from perdure.ambient import Ids
 from perdure.client.problems import error_of
+from perdure.client.standing import Standing
+from perdure.client.submitting import encoded_added_task
 from perdure.client.transport import Lane, Repeat, Request, Transport
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Progress, Renewal, Report
@@ -25,7 +27,9 @@ from perdure.domain.outcome import (
     SucceededPartly,
 )
 from perdure.domain.task import Body
+from perdure.engine.requests import NewTask
 from perdure.errors import InvariantBroken, PerdureError
+from perdure.store.job_ledger import Grown
 from perdure.store.ledger import (
     Control,
     ParentResult,
@@ -52,11 +56,11 @@ class WorkerCalls:
         self._transport = transport
         self._ids = ids
         self._unanswered: dict[str, deque[tuple[str, int]]] = {}
+        self._standing: dict[str, Standing] = {}
 
     async def register(self, worker: WorkerInfo) -> WorkerOrder:
         """Make the worker known."""
         body = wire.Register(
-        self._standing: dict[str, Standing] = {}
             **{name: _plain(value) for name, value in worker._asdict().items()},
         )
         order = WorkerOrder((await self._ask("register", body, wire.Order)).order)
@@ -75,19 +79,19 @@ class WorkerCalls:
             "POST", "/v1/worker/heartbeat", body, lane=Lane.WORK, repeat=Repeat.NEVER, headers=b"connection: close\r\n"
         )
         answer: wire.Order = await self._transport.ask(request, wire.Order)
+        standing.hear(WorkerOrder(answer.order), capacity)
         return WorkerOrder(answer.order)
 
     async def leave(self, worker_id: str) -> None:
         """Say that the worker is gone for good."""
-        standing.hear(WorkerOrder(answer.order), capacity)
         with contextlib.suppress(PerdureError):
             await self._give_back_unanswered(worker_id)
         self._unanswered.pop(worker_id, None)
+        self._standing.pop(worker_id, None)
         await self._ask("leave", wire.Leave(worker_id=worker_id), None)
 
     async def claim(self, worker_id: str, count: int, request_id: str | None, wait: float) -> list[Lease]:
         """At most `count` leases; when there is no work, the gateway waits for some, at most `wait` seconds.
-        self._standing.pop(worker_id, None)
 
         A claim whose answer was lost is asked for again under the same request id first, so that what it leased comes
         here and nowhere else. Durations are told from before the request was sent, however long it waited.
@@ -118,13 +122,13 @@ class WorkerCalls:
                 standing.hear(WorkerOrder(answer.order))
         return [_lease(each, answer.waited_us) for each in answer.leases]
 
+    def _standing_of(self, worker_id: str) -> Standing:
+        return self._standing.setdefault(worker_id, Standing())
+
     async def _give_back_unanswered(self, worker_id: str) -> None:
         """Hand back what claims leased whose answers nobody saw, instead of letting it run out."""
         while (asked := self._again(worker_id)) is not None:
             leases = await self._claim(worker_id, *asked, 0.0)
-    def _standing_of(self, worker_id: str) -> Standing:
-        return self._standing.setdefault(worker_id, Standing())
-
             if leases:
                 await self.settle([(lease.hold, HandedBack()) for lease in leases])
 
@@ -185,6 +189,13 @@ class WorkerCalls:
                 for each in answer.answers
             ]
         return answers
+
+    async def add_tasks(self, hold: Hold, tasks: Sequence[NewTask], ran_us: int) -> Grown:
+        """Add tasks to the job of an attempt, all in one request: they are one transaction."""
+        head = msgspec.json.encode({"hold": _hold_body(hold), "ran_us": ran_us})
+        body = head[:-1] + b',"tasks":[' + b",".join(encoded_added_task(each) for each in tasks) + b"]}"
+        answer: wire.TasksAdded = await self._post("add-tasks", body, wire.TasksAdded)
+        return Grown(answer.job_id, answer.tasks, answer.added)
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         """End attempts. What was settled already is answered `replayed`."""

@@ -19,11 +19,52 @@ def check_graph(parents: Mapping[str, Sequence[str]]) -> None:
     _check_size(parents)
     for name, above in parents.items():
         _check_names(name, above, parents)
+    _check_shape(parents)
+
+
+def check_added(parents: Mapping[str, Sequence[str]], before: Mapping[str, Sequence[str]]) -> None:
+    """Refuse what tasks that are added to a job cannot be, whatever the job is.
+
+    `parents` and `before` map each of their names to those that it depends on, in the job or among them, and to those
+    of the job that shall wait for it.
+
+    Raises `Invalid` with the names at fault in the message and in `names`.
+    """
+    _check_size(parents)
+    for name, above in parents.items():
+        _check_itself(name, above)
+        below = before.get(name, ())
+        _check_itself(name, below, "before")
+        new = sorted(each for each in below if each in parents)
+        if new:
+            raise Invalid(
+                f"task {name!r} is to go before {new[0]!r}, which is new too: let {new[0]!r} depend on it instead",
+                field="tasks",
+                names=new,
+            )
+    _check_shape({name: [each for each in above if each in parents] for name, above in parents.items()})
+
+
+def check_grown(
+    job: Mapping[str, Sequence[str]], parents: Mapping[str, Sequence[str]], before: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse what a job cannot become: `job` maps the names that it has to those that they depend on.
+
+    Raises `Invalid` with the names at fault in the message and in `names`.
+    """
+    whole: dict[str, Sequence[str]] = {**job, **parents}
+    for name, below in before.items():
+        for each in below:
+            whole[each] = [*whole.get(each, ()), name]
+    check_graph(whole)
+
+
+def _check_shape(parents: Mapping[str, Sequence[str]]) -> None:
     order = topological(parents)
     if len(order) < len(parents):
         cycle = _find_cycle(parents, set(parents) - set(order))
         raise Invalid(
-            f"the tasks depend on each other in a circle: {' -> '.join(_shown(cycle))}",
+            f"the tasks depend on each other in a circle: {' -> '.join(shown_names(cycle))}",
             field="tasks",
             names=cycle,
         )
@@ -35,19 +76,28 @@ def check_graph(parents: Mapping[str, Sequence[str]]) -> None:
 def _check_size(parents: Mapping[str, Sequence[str]]) -> None:
     if not parents:
         raise Invalid("a job needs at least one task", field="tasks")
-    if len(parents) > limits.JOB_MAX_TASKS:
-        raise Invalid(f"a job has at most {limits.JOB_MAX_TASKS} tasks, not {len(parents)}", field="tasks")
-    edges = sum(map(len, parents.values()))
-    if edges > limits.JOB_MAX_EDGES:
-        raise Invalid(f"a job has at most {limits.JOB_MAX_EDGES} dependencies, not {edges}", field="tasks")
+    check_totals(len(parents), sum(map(len, parents.values())))
     children = Counter(name for above in parents.values() for name in above)
     for name, width in [*children.most_common(1), *_widest(parents)]:
-        if width > limits.JOB_MAX_WIDTH:
-            raise Invalid(
-                f"task {name!r} has {width} dependencies on one side, the limit is {limits.JOB_MAX_WIDTH}",
-                field="tasks",
-                names=[name],
-            )
+        check_width(name, width)
+
+
+def check_width(name: str, width: int) -> None:
+    """Refuse more parents, or more children, than one task may have."""
+    if width > limits.JOB_MAX_WIDTH:
+        raise Invalid(
+            f"task {name!r} has {width} dependencies on one side, the limit is {limits.JOB_MAX_WIDTH}",
+            field="tasks",
+            names=[name],
+        )
+
+
+def check_totals(tasks: int, edges: int) -> None:
+    """Refuse a job of more tasks or dependencies than there may be."""
+    if tasks > limits.JOB_MAX_TASKS:
+        raise Invalid(f"a job has at most {limits.JOB_MAX_TASKS} tasks, not {tasks}", field="tasks")
+    if edges > limits.JOB_MAX_EDGES:
+        raise Invalid(f"a job has at most {limits.JOB_MAX_EDGES} dependencies, not {edges}", field="tasks")
 
 
 def _widest(parents: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
@@ -56,18 +106,22 @@ def _widest(parents: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
 
 
 def _check_names(name: str, above: Sequence[str], parents: Mapping[str, Sequence[str]]) -> None:
-    if name in above:
-        raise Invalid(f"task {name!r} depends on itself", field="tasks", names=[name])
+    _check_itself(name, above)
     unknown = sorted({each for each in above if each not in parents})
     if unknown:
         raise Invalid(
-            f"task {name!r} depends on {', '.join(map(repr, _shown(unknown)))}, which the job does not have",
+            f"task {name!r} depends on {', '.join(map(repr, shown_names(unknown)))}, which the job does not have",
             field="tasks",
             names=unknown,
         )
+
+
+def _check_itself(name: str, above: Sequence[str], said: str = "depends_on") -> None:
+    if name in above:
+        raise Invalid(f"task {name!r} depends on itself", field="tasks", names=[name])
     if len(set(above)) < len(above):
         twice = sorted(each for each, count in Counter(above).items() if count > 1)
-        raise Invalid(f"task {name!r} names {twice[0]!r} twice in depends_on", field="tasks", names=twice)
+        raise Invalid(f"task {name!r} names {twice[0]!r} twice in {said}", field="tasks", names=twice)
 
 
 def check_names_differ(names: Iterable[str]) -> None:
@@ -75,7 +129,7 @@ def check_names_differ(names: Iterable[str]) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise Invalid(
-            f"two tasks of the job have the same name: {', '.join(map(repr, _shown(twice)))}",
+            f"two tasks of the job have the same name: {', '.join(map(repr, shown_names(twice)))}",
             field="tasks",
             names=twice,
         )
@@ -146,7 +200,8 @@ def _find_cycle(parents: Mapping[str, Sequence[str]], among: set[str]) -> list[s
     return [*path[seen[name] :], name][::-1]
 
 
-def _shown(names: Sequence[str]) -> list[str]:
-    if len(names) <= SHOWN_NAMES:
+def shown_names(names: Sequence[str], most: int = SHOWN_NAMES) -> list[str]:
+    """Names as messages and histories tell them: the first `most`, and how many more there are."""
+    if len(names) <= most:
         return list(names)
-    return [*names[:SHOWN_NAMES], f"... {len(names) - SHOWN_NAMES} more"]
+    return [*names[:most], f"... {len(names) - most} more"]

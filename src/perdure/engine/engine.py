@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from perdure.ambient import Chance, Clock, Ids
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.outcome import Outcome
+from perdure.engine.add_tasks import AddTasks
 from perdure.engine.cancel import Cancel
 from perdure.engine.cascade import Cascade
 from perdure.engine.claim import Claim
@@ -22,7 +23,7 @@ from perdure.engine.queues import Queues
 from perdure.engine.redrive import DeadLetters
 from perdure.engine.renew import Renew
 from perdure.engine.report import TakeReports
-from perdure.engine.requests import JobRequest, KindDefinition, Principal, TaskRequest
+from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Principal, TaskRequest
 from perdure.engine.retain import Retain
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.engine.settle import Settle
@@ -34,6 +35,7 @@ from perdure.engine.wait import WaitEnded
 from perdure.engine.workers import Workers
 from perdure.errors import PerdureError
 from perdure.store.definitions import DefinitionType
+from perdure.store.job_ledger import Grown
 from perdure.store.ledger import (
     Cancelled,
     Control,
@@ -81,6 +83,7 @@ class Operations(Protocol):
     async def control(self, worker_id: str) -> list[Control]: ...
     async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]: ...
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]: ...
+    async def add_tasks(self, hold: Hold, tasks: Sequence[NewTask], ran_us: int = 0) -> Grown: ...
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]: ...
     def settle_within(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None: ...
     async def settle_within_async(
@@ -154,6 +157,7 @@ class Engine:
         self._kinds = Kinds(store.definitions, clock, settings, names)
         self._submit = Submit(ledger, self._kinds, names, ids, clock, settings)
         self._submit_job = SubmitJob(ledger, self._kinds, ids, self._submit)
+        self._add_tasks = AddTasks(ledger, self._kinds, self._submit)
         self._claim = Claim(ledger, ids)
         self._renew = Renew(ledger)
         self._report = TakeReports(ledger, parts)
@@ -238,6 +242,10 @@ class Engine:
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
         """Store progress, phases, parts, checkpoints and logs."""
         return await self._report(reports)
+
+    async def add_tasks(self, hold: Hold, tasks: Sequence[NewTask], ran_us: int = 0) -> Grown:
+        """Add tasks to the job of a running attempt. Raises `LeaseLost`, and a `Refused` that names task and field."""
+        return await self._add_tasks(hold, tasks, ran_us)
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         """End attempts. The same outcome again is harmless."""

@@ -62,6 +62,14 @@ class JobTaskRequest(TaskRequest, kw_only=True, forbid_unknown_fields=True):
     bindings: dict[str, str | list[str]] = {}
 
 
+class NewTask(JobTaskRequest, kw_only=True, forbid_unknown_fields=True):
+    """A task that a running task adds to its own job. `before` names tasks of the job that shall wait for it too: they
+    have to depend on the task that adds it, so that none of them can have been let go.
+    """
+
+    before: list[str] = []
+
+
 class JobRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A DAG of tasks to be submitted together."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from perdure.ambient import Ids
 from perdure.domain import limits
@@ -44,8 +44,8 @@ def build_job(request: JobRequest, by: Principal, job_id: str, builder: TaskBuil
     policy = check_choice(request.on_failure, "on_failure", FAILURE_POLICIES)
     key = None if request.idempotency_key is None else check_key(request.idempotency_key)
     metadata = None if request.metadata is None else _metadata_text(request.metadata)
-    _check_task_names(request.tasks)
-    above = {task.name: _dependencies(task, policy) for task in request.tasks}
+    check_task_names(request.tasks)
+    above = {task.name: dependencies_of(task, policy) for task in request.tasks}
     parents = {task: list(policies) for task, policies in above.items()}
     check_graph(parents)
     below: dict[str, list[FailurePolicy]] = {}
@@ -56,7 +56,7 @@ def build_job(request: JobRequest, by: Principal, job_id: str, builder: TaskBuil
     tasks: dict[str, Task] = {}
     for task_name in topological(parents):
         if_failed = meaning_of_failure(policy, below.get(task_name, ()))
-        tasks[task_name] = _build_task(by_name[task_name], above[task_name], if_failed, job_id, builder)
+        tasks[task_name] = build_job_task(by_name[task_name], above[task_name], if_failed, job_id, builder)
     return Job(
         id=job_id,
         organization=by.organization,
@@ -69,20 +69,26 @@ def build_job(request: JobRequest, by: Principal, job_id: str, builder: TaskBuil
         request_hash=None if key is None else _request_hash(request),
         tasks=tuple(tasks.values()),
         edges=tuple(
-            Edge(tasks[parent].id, tasks[child].id, "continue" if edge_policy == "continue" else "fail")
+            Edge(tasks[parent].id, tasks[child].id, policy_of_edge(edge_policy))
             for child, policies in above.items()
             for parent, edge_policy in policies.items()
         ),
     )
 
 
-def _check_task_names(tasks: Sequence[JobTaskRequest]) -> None:
+def policy_of_edge(policy: FailurePolicy) -> Literal["fail", "continue"]:
+    """What a parent's failure means for the child: that the job stops is told by the parent alone."""
+    return "continue" if policy == "continue" else "fail"
+
+
+def check_task_names(tasks: Sequence[JobTaskRequest]) -> None:
+    """Refuse names that nobody can read, and two of the same."""
     for task in tasks:
         check_title(task.name, "tasks.name")
     check_names_differ(task.name for task in tasks)
 
 
-def _dependencies(task: JobTaskRequest, policy: FailurePolicy) -> dict[str, FailurePolicy]:
+def dependencies_of(task: JobTaskRequest, policy: FailurePolicy) -> dict[str, FailurePolicy]:
     """The parents of a task, each with what its failure means here."""
     above: dict[str, FailurePolicy] = {}
     for each in task.depends_on:
@@ -96,13 +102,14 @@ def _dependencies(task: JobTaskRequest, policy: FailurePolicy) -> dict[str, Fail
     return above
 
 
-def _build_task(
+def build_job_task(
     task: JobTaskRequest,
     above: dict[str, FailurePolicy],
     if_failed: FailurePolicy,
     job_id: str,
     builder: TaskBuilder,
 ) -> Task:
+    """One task of a job that depends on those `above`. Raises a `Refused` that names the task and the field."""
     try:
         if task.idempotency_key is not None:
             raise Invalid("a job has one idempotency key, its tasks have none", field="idempotency_key")

@@ -1,6 +1,6 @@
 """Handlers of the worker protocol: remote workers do through them what local ones do through the engine."""
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import UNSET
 
@@ -10,7 +10,7 @@ from perdure.domain.attempt import Hold, Lease, LogLine, Part, Progress, Renewal
 from perdure.domain.limits import SECOND_US
 from perdure.domain.outcome import HandedBack, Outcome
 from perdure.engine.engine import Operations
-from perdure.engine.requests import Principal
+from perdure.engine.requests import NewTask, Principal
 from perdure.errors import LeaseLost, PerdureError, Refused
 from perdure.gateway.access import Forbidden
 from perdure.gateway.claim_pool import ClaimPool, Wanted
@@ -140,6 +140,13 @@ class WorkerHandlers:
         taken = iter(await self._operations.report([each for each in read if isinstance(each, Report)]))
         answers = [next(taken) if isinstance(each, Report) else each for each in read]
         return Answer(wire.ReportAnswer(answers=[_reported(each) for each in answers]))
+
+    async def add_tasks(self, request: Request) -> Answer:
+        """Add tasks to the job of a running attempt."""
+        body: wire.AddTasks = request.body
+        tasks = cast("list[NewTask]", body.tasks)
+        grown = await self._operations.add_tasks(hold_of(body.hold, request.by), tasks, body.ran_us)
+        return Answer(wire.TasksAdded(job_id=grown.job_id, tasks=grown.task_ids, added=grown.added))
 
     async def settle_work(self, request: Request) -> Answer:
         """End attempts."""

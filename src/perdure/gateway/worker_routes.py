@@ -1,7 +1,7 @@
 """The routes of the worker protocol."""
 
 from perdure import wire
-from perdure.errors import LeaseLost, TooLarge
+from perdure.errors import Conflict, Invalid, LeaseLost, Overloaded, TooLarge
 from perdure.gateway.route import LARGE_MAX_BYTES, Route
 
 WORKING: tuple[Route, ...] = (
@@ -79,6 +79,17 @@ WORKING: tuple[Route, ...] = (
         "Report progress, phases, parts, checkpoints and logs",
         wire.ReportAnswer,
         wire.ReportMany,
+        max_bytes=LARGE_MAX_BYTES,
+    ),
+    Route(
+        "POST",
+        "/v1/worker/add-tasks",
+        "add_tasks",
+        "work",
+        "Add tasks to the job of a running task",
+        wire.TasksAdded,
+        wire.AddTasks,
+        problems=(LeaseLost, Conflict, Invalid, TooLarge, Overloaded),
         max_bytes=LARGE_MAX_BYTES,
     ),
     Route(

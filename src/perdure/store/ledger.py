@@ -17,15 +17,16 @@ acknowledged, though all of it may have been committed.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts, Settlement
 from perdure.domain.states import Reason, TaskState
-from perdure.domain.task import Body, FailurePolicy, Job, Task
+from perdure.domain.task import Body, Job, Task
 from perdure.errors import PerdureError
+from perdure.store.job_ledger import JobLedger
 from perdure.store.registry import WorkerInfo as WorkerInfo
 from perdure.store.registry import WorkerOrder as WorkerOrder
 from perdure.store.registry import WorkerRegistry
@@ -67,46 +68,6 @@ class Reported(NamedTuple):
 
     replayed: bool
     cancel_us: int | None
-
-
-class Link(NamedTuple):
-    """`child` waits for `parent`: names of tasks in one job. `policy` is that of `domain.task.Edge`."""
-
-    parent: str
-    child: str
-    policy: Literal["fail", "continue"]
-
-
-class Grower(NamedTuple):
-    """What a running attempt needs to know before it adds tasks to its job."""
-
-    job_id: str
-    policy: FailurePolicy
-    principal: str
-    """Who submitted its task; what it adds is theirs too."""
-    initiator: str
-
-
-class Growth(NamedTuple):
-    """Tasks that a running attempt adds to its own job, all of them or none.
-
-    Each has a name and a `request_hash`, and waits for its parents in `links`. A link between two tasks of which only
-    the parent is new lets a task that the job has already wait for it too.
-    """
-
-    hold: Hold
-    tasks: tuple[Task, ...]
-    links: tuple[Link, ...]
-    ran_us: int = 0
-    """How long ago the handler began."""
-
-
-class Grown(NamedTuple):
-    """They are there. `task_ids` maps the names that were asked for to ids; `added` says how many are new by this."""
-
-    job_id: str
-    task_ids: dict[str, str]
-    added: int
 
 
 class Guard(StrEnum):
@@ -230,7 +191,7 @@ class ParentResult(NamedTuple):
     result: Body | None
 
 
-class Ledger(WorkerRegistry, Protocol):
+class Ledger(WorkerRegistry, JobLedger, Protocol):
     """The verbs, with those about workers. Each names the states that it moves tasks from; tasks in other states are
     refused or left alone.
     """
@@ -294,25 +255,6 @@ class Ledger(WorkerRegistry, Protocol):
         the one that sends it again. Lines of logs are new where their sequence is greater than all before, and refused
         past `limits.LOG_MAX_BYTES` an attempt (`TooLarge`). An attempt that is not live gets `LeaseLost`; one whose
         task is `cancelling` gets `Conflict`, unless it reports nothing but logs.
-        """
-
-    async def grower(self, hold: Hold) -> Grower:
-        """Whose job an attempt may add tasks to. Reads only. `LeaseLost`; `Conflict` where its task has no job."""
-
-    async def grow(self, growths: Sequence[Growth]) -> list[Grown | PerdureError]:
-        """Add tasks to the jobs of live attempts, `leased` -> `running`; each growth whole or not at all.
-
-        A name that the job has already by the same request (`request_hash`) is there: nothing is added for it, so that
-        a repeated call, or another attempt of the same task, adds nothing twice. By another request, or from the job's
-        submit, it is refused (`Conflict`).
-
-        New tasks may wait for tasks of the job in any state, each of which counts as it stands: they begin `queued`, or
-        `pending` while a parent is open or they are not due, or end at once (`upstream_failed`, `trigger_unmet`). A
-        task that shall wait for new ones has to be `pending` and a child of the attempt's own task, so that it cannot
-        have been let go yet (`Conflict`).
-
-        `LeaseLost` where the attempt is not live; `Conflict` where its task or job is being cancelled or there is no job;
-        `Invalid` for unknown names, circles and what is beyond the limits of a job; `Overloaded` as in `submit`.
         """
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:

@@ -6,6 +6,7 @@
 - A body that is JSON travels as JSON. One in another encoding travels as base64, and `..._encoding` names it.
 """
 
+from perdure.wire.adding import AddTask, AddTasks, TasksAdded
 from perdure.wire.definitions import KindDocument, OrganizationDocument, QueueDocument
 from perdure.wire.jobs import (
     CancelJob,
@@ -123,6 +124,8 @@ VERSION = "v1"
 __all__ = [
     "VERSION",
     "ActiveQuery",
+    "AddTask",
+    "AddTasks",
     "Attempt",
     "Attempts",
     "CancelAnswered",
@@ -224,6 +227,7 @@ __all__ = [
     "TaskError",
     "TaskPage",
     "TaskQuery",
+    "TasksAdded",
     "WaitTasks",
     "Worker",
     "Workers",

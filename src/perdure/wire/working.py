@@ -66,17 +66,17 @@ class ClaimWork(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
 
     `request_id` is new for each claim and secret (a random UUID). The same one again, with the same count, after a lost
     answer, gives the same attempts, from any gateway. A claim whose client went away while it waited leases nothing.
-    """
 
     A claim is a sign of life: while one waits, no heartbeat is needed. With `order`, what the worker knows to be
     ordered, it is answered as soon as something else is.
+    """
 
     worker_id: Id
     count: Annotated[int, Meta(ge=1, le=limits.CLAIM_MAX_TASKS)]
     wait: shapes.Wait = 0.0
     request_id: Id
-
     order: OrderName | None = None
+
 
 class Lease(msgspec.Struct, kw_only=True, frozen=True):
     """The right of one attempt to act. Durations count from the claim: take the moment before it was sent."""
@@ -112,9 +112,9 @@ class ClaimAnswer(msgspec.Struct, kw_only=True, frozen=True):
     leases: list[Lease]
     waited_us: Us = 0
     """How long the claim waited for work before these were leased: their durations count from so much later."""
-
     order: OrderName | None = None
     """What operators want of the worker, where that is known here."""
+
 
 class HintQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Wait for a hint, at most `wait` seconds. `after` is the `cursor` of the last answer; without it, the answer comes

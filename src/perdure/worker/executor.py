@@ -16,10 +16,11 @@ from perdure.errors import LeaseLost, PerdureError, Unavailable
 from perdure.store.ledger import ParentResult
 from perdure.telemetry.tracer import Tracer
 from perdure.worker import capturing, tracing
-from perdure.worker.context import Context, Inputs, SyncContext
+from perdure.worker.context import Context, SyncContext
 from perdure.worker.handler import Handler
 from perdure.worker.held import HeldAttempt, StopReason
 from perdure.worker.judging import bad_payload, outcome_of_error, outcome_of_stop, outcome_of_value
+from perdure.worker.knowledge import Inputs
 from perdure.worker.payload import BadPayload
 from perdure.worker.reporting import Reporter
 from perdure.worker.stepping import RestOf, raised_generator_exit

@@ -238,9 +238,14 @@ class Reporter:
         if waiting is not None and not waiting.done():
             waiting.set_exception(answer)
         if isinstance(answer, LeaseLost):
-            # One turn later, so that the handler sees this error and not only that it is cancelled.
-            held.warn()
-            self._loop.call_soon(self._stop, held, StopReason.LOST, None)
+            self.stop_lost(held)
+
+    def stop_lost(self, held: HeldAttempt) -> None:
+        """The source says that the attempt is not live. Its handler is stopped one turn later, so that it sees the
+        error and not only that it is cancelled.
+        """
+        held.warn()
+        self._loop.call_soon(self._stop, held, StopReason.LOST, None)
 
     def _drop_uncovered(self) -> None:
         """While the source is away: give up what no lease covers any more."""

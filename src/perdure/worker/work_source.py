@@ -5,7 +5,9 @@ from typing import Protocol
 
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.outcome import Outcome
+from perdure.engine.requests import NewTask
 from perdure.errors import PerdureError
+from perdure.store.job_ledger import Grown
 from perdure.store.ledger import Control, ParentResult, Renewed, Reported, Settled, WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Subscription
 
@@ -40,6 +42,9 @@ class WorkSource(Protocol):
 
     async def report(self, reports: Sequence[Report]) -> list[Reported | PerdureError]:
         """Store progress, phases, parts, checkpoints and logs."""
+
+    async def add_tasks(self, hold: Hold, tasks: Sequence[NewTask], ran_us: int = 0) -> Grown:
+        """Add tasks to the job of an attempt whose handler began `ran_us` ago. The same again is harmless."""
 
     async def settle(self, outcomes: Sequence[tuple[Hold, Outcome]]) -> list[Settled]:
         """End attempts. Sending the same outcome again is harmless."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from perdure.ambient import SystemClock
 from perdure.store.ledger import Swept
-from perdure.store.postgres import job_submission, renewing, settling, submission
+from perdure.store.postgres import growing, job_submission, renewing, settling, submission
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.folding import Folds
 from perdure.store.relational import sweeping
@@ -23,7 +23,14 @@ class PostgresLedger(RelationalLedger):
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._folds = Folds(SystemClock())
         claims = Claims(folds=self._folds)
-        shapes = Shapes(submission.submit, job_submission.submit_jobs, claims.claim, settling.settle, renewing.renew)
+        shapes = Shapes(
+            submission.submit,
+            job_submission.submit_jobs,
+            claims.claim,
+            settling.settle,
+            renewing.renew,
+            growing.grow,
+        )
         super().__init__(writer, readers, shapes)
 
     async def promote(self, limit: int) -> Swept:

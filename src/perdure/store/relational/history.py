@@ -13,7 +13,7 @@ from perdure.store.relational.task_views import no_such_task
 from perdure.store.relational.transaction import Transaction
 from perdure.store.views import EventView
 
-_OF_ATTEMPT = frozenset({"phase", "late_result"})
+_OF_ATTEMPT = frozenset({"phase", "grown", "late_result"})
 _AFTER_END = frozenset({"discarded", "redacted"})
 _AGAIN = frozenset({"redriven", "revived"})
 _SOME_WORKER = "worker"
@@ -183,7 +183,7 @@ class _TaskHistory:
         named = (event.data or {}).get("attempt")
         at_us, generation = event.at_us, event.generation
         if event.type in _OF_ATTEMPT:
-            rank = Rank.TOLD if event.type == "phase" else Rank.AFTER_END
+            rank = Rank.AFTER_END if event.type == "late_result" else Rank.TOLD
             return self._fence(lambda row: row.id == named if named else row.leased_us <= at_us), rank
         if event.type in _AFTER_END:
             return self._fence(lambda row: row.generation <= generation and row.leased_us <= at_us), Rank.AFTER_END

@@ -48,7 +48,8 @@ def _lines(job: _Job) -> Iterator[Line]:
     def line(at_us: int, rank: int, type: str, actor: str, **data: Any) -> Line:
         return Line(at_us, 1, 0, rank, 0, type, actor, job.initiator, data)
 
-    yield line(job.created_us, Rank.SUBMITTED, "submitted", job.principal, tasks=job.total)
+    added = sum((event.data or {}).get("tasks", 0) for event in job.events if event.type == "grown")
+    yield line(job.created_us, Rank.SUBMITTED, "submitted", job.principal, tasks=job.total - added)
     if job.started_us is not None:
         yield line(job.started_us, Rank.STARTED, "started", SYSTEM)
     if job.failing_since_us is not None:

@@ -10,15 +10,13 @@ from perdure.domain.settlement import AttemptFacts
 from perdure.domain.states import TaskState
 from perdure.domain.task import Job, Task
 from perdure.errors import PerdureError
+from perdure.store.job_ledger import Grower, Grown, Growth
 from perdure.store.ledger import (
     Cancellation,
     Cancelled,
     ClaimRequest,
     Control,
     Doubtful,
-    Grower,
-    Growth,
-    Grown,
     JobSubmitted,
     ParentResult,
     Redrive,

@@ -1,0 +1,1 @@
+from app.test_growing import *  # noqa: F403
