@@ -22,6 +22,7 @@ from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.operating_handlers import Told
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES, WATCHING
+from perdure.settings import Settings
 from perdure.telemetry.logs import LogLines
 from perdure.telemetry.metrics import Metrics
 from perdure.telemetry.observed import OUTCOMES, ObservedDuty, ObservedOperations
@@ -133,7 +134,7 @@ class Serving:
         self._role: Role = role
         self._listen = listen
         self._options = dict(options or {})
-        self._limits = gateway_limits or GatewayLimits(connections=app.settings.connections)
+        self._limits = gateway_limits or limits_of(app.settings)
         self._stopping = asyncio.Event()
         self._gateway: Gateway | None = None
         self.url: str | None = None
@@ -213,6 +214,11 @@ def told_settings(system: System) -> dict[str, Any]:
     """The settings in effect, without what is nobody's business."""
     settings = system.settings
     return {each.name: getattr(settings, each.name) for each in fields(settings) if each.name not in SECRET_SETTINGS}
+
+
+def limits_of(settings: Settings) -> GatewayLimits:
+    """The limits of a gateway that can be chosen."""
+    return GatewayLimits(connections=settings.connections, client_rate=settings.client_rate)
 
 
 def told_limits(gateway_limits: GatewayLimits) -> dict[str, int | float]:

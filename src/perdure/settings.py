@@ -91,8 +91,12 @@ class Settings:
     )
     connections: int = _setting(
         limits.CONNECTIONS_DEFAULT,
-        "How many connections a gateway holds at once, two for each worker that waits for work; the next is told to"
-        " come again.",
+        "How many connections a gateway holds at once, up to two for each worker; the next is told to come again.",
+    )
+    client_rate: int = _setting(
+        limits.CLIENT_RATE_DEFAULT,
+        "How many requests a second one client of a gateway may send, and twice as many at once; more are told when to"
+        " come again. As long as there are no keys, each connection is a client; workers are not counted.",
     )
     metrics_listen: str | None = _setting(
         None,

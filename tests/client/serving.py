@@ -22,9 +22,11 @@ from perdure.wiring import System, open_system
 
 SRC = Path(__file__).parents[1]
 
+LIMITS = GatewayLimits()
+
 
 @contextlib.asynccontextmanager
-async def gateway_of(system: System, port: int = 0) -> AsyncIterator[GatewayServer]:
+async def gateway_of(system: System, port: int = 0, limits: GatewayLimits = LIMITS) -> AsyncIterator[GatewayServer]:
     """A gateway on an open store, without duties."""
     clock = SystemClock()
     principal = Principal("local")
@@ -37,7 +39,7 @@ async def gateway_of(system: System, port: int = 0) -> AsyncIterator[GatewayServ
             operations=system.engine,
             access=LocalAccess(principal),
             principal=principal,
-            limits=GatewayLimits(),
+            limits=limits,
             observer=Several(),
             metrics=no_metrics,
             notices=system.own_store().notices,
@@ -46,16 +48,16 @@ async def gateway_of(system: System, port: int = 0) -> AsyncIterator[GatewayServ
             ids=Ids(clock),
         )
     )
-    async with GatewayServer(gateway, Address("127.0.0.1", port), GatewayLimits(), clock) as server:
+    async with GatewayServer(gateway, Address("127.0.0.1", port), limits, clock) as server:
         yield server
 
 
 @contextlib.asynccontextmanager
-async def served(store: Path | str) -> AsyncIterator[str]:
+async def served(store: Path | str, limits: GatewayLimits = LIMITS) -> AsyncIterator[str]:
     """The URL of a gateway with duties, in this process."""
     system = await open_system(Settings(store=str(store)))
     try:
-        async with gateway_of(system) as server, system.engine.duty_runner():
+        async with gateway_of(system, limits=limits) as server, system.engine.duty_runner():
             yield server.url
     finally:
         await system.close()

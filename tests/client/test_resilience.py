@@ -9,8 +9,9 @@ import pytest
 
 import perdure
 from chaos_proxy import ChaosProxy, Fault
-from client.serving import GatewayProcess
+from client.serving import GatewayProcess, served
 from perdure.domain.states import TaskState
+from perdure.gateway.limits import GatewayLimits
 
 BAD = [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_WITHIN, Fault.DELAY, Fault.SLICE, Fault.REPEAT]
 
@@ -26,6 +27,12 @@ def app_of(url, ran=None):
         return number * 2
 
     return app
+
+
+async def test_a_client_that_sends_too_much_goes_on_when_it_may(tmp_path):
+    async with served(tmp_path / "served.db", GatewayLimits(client_rate=2)) as url, app_of(url) as app:
+        handles = [await app.submit("work", number=number) for number in range(7)]
+        assert len({each.id for each in handles}) == 7
 
 
 async def totals(app):

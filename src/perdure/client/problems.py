@@ -60,4 +60,6 @@ def _class_by_status(status: int) -> type[PerdureError]:
         return Unavailable
     if status == 404:
         return errors.NotFound
+    if status == 429:
+        return errors.Overloaded
     return Refused if 400 <= status < 500 else PerdureError

@@ -13,7 +13,7 @@ from perdure.ambient import Chance, process_id
 from perdure.client.connection import Answer, NoAnswer, Unreachable
 from perdure.client.pool import Place, Pool
 from perdure.client.problems import error_of_answer, unreadable
-from perdure.errors import Misuse, PerdureError, StoreUnreachable, Unavailable
+from perdure.errors import Misuse, Overloaded, PerdureError, StoreUnreachable, Unavailable
 
 SILENCE_SECONDS = 15.0
 """The longest silence while an answer is waited for, beyond what the request itself asked to wait."""
@@ -25,6 +25,8 @@ PATIENCE_SECONDS = 10.0
 """How long a call is tried again while the gateway is away."""
 STRANGER_SECONDS = 2.0
 """The same while no gateway has answered at all yet: the address may be wrong."""
+TOO_SOON = "too_many_requests"
+"""The code of the problem of a client that sends more than its rate."""
 REST_FIRST_SECONDS = 0.05
 REST_MAX_SECONDS = 2.0
 PORTS = {"http": 80, "https": 443}
@@ -125,7 +127,7 @@ class Transport:
         while True:
             try:
                 return await self._exchange(request)
-            except (Unreachable, Unavailable) as failure:
+            except (Unreachable, Unavailable, Overloaded) as failure:
                 error = self._away(failure) if isinstance(failure, Unreachable) else failure
                 if not _may_repeat(request.repeat, failure):
                     raise error from None
@@ -190,7 +192,10 @@ class Transport:
         return mine
 
 
-def _may_repeat(repeat: Repeat, failure: Unreachable | Unavailable) -> bool:
+def _may_repeat(repeat: Repeat, failure: Unreachable | Unavailable | Overloaded) -> bool:
+    if isinstance(failure, Overloaded):
+        # What came too soon was not looked at; a queue that is full is the caller's affair.
+        return failure.fields.get("problem") == TOO_SOON
     if repeat is Repeat.ALWAYS:
         return True
     return repeat is Repeat.UNSENT and isinstance(failure, Unreachable)

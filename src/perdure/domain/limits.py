@@ -100,6 +100,8 @@ SCHEDULE_DOCUMENT_MAX_BYTES = 256 * 1024
 EVERY_MIN_US = SECOND_US
 EVERY_MAX_US = 10 * 365 * 24 * 3600 * SECOND_US
 CATCH_UP_DEFAULT_US = 24 * 3600 * SECOND_US
+LATE_US = 60 * SECOND_US
+"""An instant that comes no later than this is no missed one, however short the catch-up window."""
 CATCH_UP_MAX_US = 10 * 365 * 24 * 3600 * SECOND_US
 JITTER_MAX_US = 24 * 3600 * SECOND_US
 PREVIEW_MAX_INSTANTS = 1_000

@@ -43,6 +43,7 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         "busy_timeout": Range(0.1, 600),
         "cancel_grace": _seconds(0, limits.CANCEL_GRACE_MAX_US),
         "claim_wait": Range(0, 30),
+        "client_rate": Range(1, limits.CLIENT_RATE_MAX, "requests a second"),
         "concurrency": Range(1, limits.CONCURRENCY_MAX, "tasks"),
         "connections": Range(1, limits.CONNECTIONS_LIMIT, "connections"),
         "control_interval": Range(0.01, 60),

@@ -29,6 +29,9 @@ class Access(Protocol):
     def authenticate(self, scope: Scope) -> Principal:
         """Who sent it. Nothing in the body counts."""
 
+    def client(self, scope: Scope, principal: Principal) -> str:
+        """Who counts as one client, when clients take turns: nobody gets more by sending more."""
+
     def authorize(self, principal: Principal, permission: str | None) -> None:
         """Raise `Forbidden` unless the principal has the permission."""
 
@@ -56,6 +59,11 @@ class LocalAccess:
             if name == b"origin" and not _is_local_host(value.rpartition(b"//")[2]):
                 raise Forbidden("this request was made for a page of another site", field="Origin")
         return self._principal
+
+    def client(self, scope: Scope, principal: Principal) -> str:
+        """The connection: all programs of this machine are one principal with one address."""
+        client = scope.get("client")
+        return "" if client is None else f"{client[0]}:{client[1]}"
 
     def authorize(self, principal: Principal, permission: str | None) -> None:
         """Everything is granted."""

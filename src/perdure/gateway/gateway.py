@@ -24,6 +24,7 @@ from perdure.gateway.openapi import describe
 from perdure.gateway.operating_handlers import OperatingHandlers, Told
 from perdure.gateway.paths import Match, Paths
 from perdure.gateway.presence import Presence
+from perdure.gateway.rates import Rates
 from perdure.gateway.readiness import Readiness
 from perdure.gateway.request import (
     Answer,
@@ -42,6 +43,7 @@ from perdure.gateway.routes import ROUTES
 from perdure.gateway.system_handlers import Notices, Render, SystemHandlers
 from perdure.gateway.task_handlers import TaskHandlers
 from perdure.gateway.worker_handlers import WorkerHandlers
+from perdure.gateway.turns import Turn, Turns, cost_of
 from perdure.telemetry.observer import Observer
 
 Handler = Callable[[Request], Awaitable[Answer]]
@@ -108,6 +110,8 @@ class Gateway:
         self._pool = ClaimPool(operations, self._hints, self._presence)
         self._access = around.access
         self._observer = around.observer
+        self._turns = Turns()
+        self._rates = Rates(around.limits.client_rate, lambda: around.clock.monotonic_us() / SECOND_US)
         self._clock = around.clock
         self._ids = around.ids
         description = describe(around.of_itself.version)
@@ -191,16 +195,27 @@ class Gateway:
         self._access.authorize(by, route.permission)
         query = reading.query(scope["query_string"])
         key = idempotency_key(route, headers)
-        body = await reading.body(headers, receive)
+        client = self._access.client(scope, by)
+        self._turns.note(client)
+        if route.in_turn:
+            self._rates.take(client)
+        data = await reading.received(headers, receive)
         conditions = conditions_of(headers) if route.conditional else NO_CONDITIONS
-        answer = await handler(
-            Request(by, match.variables, query, body, key, receive, conditions, traceparent(route, headers))
-        )
-        shown = answer.body
-        if shown is None:
-            return _Sent(route.name, answer.status, [*answer.headers], b"")
-        data = shown if isinstance(shown, bytes) else encode(shown)
-        return _Sent(route.name, answer.status, [content_type, *answer.headers], data)
+        turn = Turn(self._turns, client) if route.in_turn else None
+        try:
+            if turn is not None:
+                await turn.take(cost_of(data, query))
+            body = reading.body(headers, data)
+            trace = traceparent(route, headers)
+            answer = await handler(Request(by, match.variables, query, body, key, receive, conditions, trace, turn))
+            shown = answer.body
+            if shown is None:
+                return _Sent(route.name, answer.status, [*answer.headers], b"")
+            told = shown if isinstance(shown, bytes) else encode(shown)
+            return _Sent(route.name, answer.status, [content_type, *answer.headers], told)
+        finally:
+            if turn is not None:
+                turn.give()
 
 
 class _Read:

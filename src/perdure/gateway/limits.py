@@ -23,3 +23,5 @@ class GatewayLimits:
     """How long a connection may lie idle between two requests."""
     connections: int = limits.CONNECTIONS_DEFAULT
     """How many connections are open at once; the next is told to come again."""
+    client_rate: float = limits.CLIENT_RATE_DEFAULT
+    """Requests a second that one client may send on the average, and twice as many at once."""

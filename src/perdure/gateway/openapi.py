@@ -10,7 +10,7 @@ from perdure.domain import limits
 from perdure.errors import Invalid, Malformed, PerdureError, TooLarge, Unavailable
 from perdure.gateway.access import Forbidden
 from perdure.gateway.problems import title_of, type_of
-from perdure.gateway.refusals import UnsupportedMedia
+from perdure.gateway.refusals import TooManyRequests, UnsupportedMedia
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES
 from perdure.wire.problem import MEDIA_TYPE
@@ -139,6 +139,8 @@ def problems_of(route: Route) -> list[type[PerdureError]]:
         classes += [Invalid, Forbidden, Unavailable]
     if route.body is not None:
         classes += [Invalid, TooLarge, UnsupportedMedia]
+    if route.in_turn:
+        classes.append(TooManyRequests)
     return list(dict.fromkeys(classes))
 
 

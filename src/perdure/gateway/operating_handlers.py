@@ -91,7 +91,7 @@ class OperatingHandlers:
         query: wire.DeadLetterQuery = request.query
         where = filter_of(query, (TaskState.DEAD_LETTERED,), query.discarded)
         page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
-        return Answer(shown_page(page))
+        return Answer(await shown_page(page))
 
     async def requeue_dead_letter(self, request: Request) -> Answer:
         """Run a failed task again."""

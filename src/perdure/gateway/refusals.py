@@ -38,6 +38,13 @@ class TooSlow(Refused):
     status = 408
 
 
+class TooManyRequests(Refused):
+    """The client sends more requests than it may; try again in `retry_after` seconds."""
+
+    code = "too_many_requests"
+    status = 429
+
+
 class TooManyConnections(Refused):
     """The gateway has all the connections that it takes; try again soon, and keep connections open."""
 

@@ -15,6 +15,7 @@ from perdure.gateway.conditions import NO_CONDITIONS, Conditions
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.refusals import TooSlow, UnsupportedMedia
 from perdure.gateway.route import Route
+from perdure.gateway.turns import Turn
 from perdure.gateway.whole_numbers import mended
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Answer(NamedTuple):
 class Request:
     """One request, decoded. `body` and `query` are of the route's types."""
 
-    __slots__ = ("_receive", "body", "by", "conditions", "key", "path", "query", "trace")
+    __slots__ = ("_receive", "body", "by", "conditions", "key", "path", "query", "trace", "turn")
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Request:
         receive: Receive,
         conditions: Conditions = NO_CONDITIONS,
         trace: str | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self.by = by
         self.path = path
@@ -66,6 +68,8 @@ class Request:
         self.conditions = conditions
         self.trace = trace
         """The header `traceparent`."""
+        self.turn = turn
+        """The turn that it has among the requests of other clients; `None` where there are none."""
         self._receive = receive
 
     async def gone(self) -> None:
@@ -119,9 +123,8 @@ class Reading:
         except msgspec.ValidationError as error:
             raise problems.bad_parameter(error) from None
 
-    async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> Any:
-        """The body, decoded. Raises a `Refused` before more than `max_bytes` were kept."""
-        data = await self._received(headers, receive)
+    def body(self, headers: Mapping[bytes, bytes], data: bytes) -> Any:
+        """The body that was received, decoded. Raises a `Refused`."""
         if self._decode is None:
             if data and data.strip() not in (b"", b"{}"):
                 raise Malformed("this path takes no body", field="body")
@@ -147,7 +150,8 @@ class Reading:
                 raise
             return mended(data, fault, self._decode)
 
-    async def _received(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+    async def received(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+        """The body as it came. Raises a `Refused` before more than `max_bytes` were kept."""
         said = headers.get(b"content-length")
         if said is not None and (not said.isdigit() or len(said) > 15 or int(said) > self.max_bytes):
             raise self._too_large(int(said) if said.isdigit() and len(said) <= 15 else None)

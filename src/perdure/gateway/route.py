@@ -41,3 +41,12 @@ class Route(NamedTuple):
     """The largest body taken."""
     media: str = "application/json"
     """The media type of a good answer."""
+    waits: bool = False
+    """It may be answered late, because it waits for something to happen."""
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether its clients take turns, each within its rate. Workers do not, whose leases hang on being answered,
+        nor does who waits or looks how the gateway is.
+        """
+        return not self.waits and self.permission not in (None, "work")

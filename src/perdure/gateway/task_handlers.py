@@ -1,5 +1,6 @@
 """Handlers about tasks: each calls one operation or view."""
 
+import asyncio
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -15,6 +16,10 @@ from perdure.store.views import Page, TaskFilter, TaskView
 from perdure.wire.telling import ended_task, told
 
 REPLAYED = (b"idempotency-replayed", b"true")
+PIECE_TASKS = 100
+"""How many tasks of a list are stored at once beside other clients."""
+PIECE_ROWS = 100
+"""How many rows of a page are made in one go."""
 
 
 class TaskHandlers:
@@ -47,19 +52,42 @@ class TaskHandlers:
                     task.idempotency_key = key_in_list(request.key, place)
         if not tasks:
             raise Invalid("the list is empty: nothing is submitted", field="tasks")
-        answers = await self._operations.submit(tasks, request.by)
+        answers = await self._submit_in_pieces(request, tasks)
         shown = [_submitted(each) for each in answers]
         if any(isinstance(each, PerdureError) for each in answers):
             return Answer(wire.SubmittedTasks(tasks=shown), 207)
         replayed = all(isinstance(each, Submitted) and each.replayed for each in answers)
         return Answer(wire.SubmittedTasks(tasks=shown), 200 if replayed else 202, (REPLAYED,) if replayed else ())
 
+    async def _submit_in_pieces(
+        self, request: Request, tasks: Sequence[wire.SubmitListed]
+    ) -> list[Submitted | PerdureError]:
+        """Beside others, a long list is stored piece by piece: what the store writes together keeps all waiting.
+
+        What cannot be stored at all is told for the items of its piece, unless it is so for all of them.
+        """
+        turn = request.turn
+        if turn is None or len(tasks) <= PIECE_TASKS or turn.alone or len(tasks) > limits.SUBMIT_MAX_TASKS:
+            return await self._operations.submit(tasks, request.by)
+        answers: list[Submitted | PerdureError] = []
+        for start in range(0, len(tasks), PIECE_TASKS):
+            if start:
+                await turn.pass_on()
+            piece = tasks[start : start + PIECE_TASKS]
+            try:
+                answers += await self._operations.submit(piece, request.by)
+            except PerdureError as error:
+                if not start:
+                    raise
+                answers += [error] * len(piece)
+        return answers
+
     async def list_tasks(self, request: Request) -> Answer:
         """List tasks, newest first."""
         query: wire.TaskQuery = request.query
         where = filter_of(query, tuple(query.state))
         page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
-        return Answer(shown_page(page))
+        return Answer(await shown_page(page))
 
     async def show_task(self, request: Request) -> Answer:
         """Show one task."""
@@ -177,9 +205,14 @@ def labels_of(said: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(labels)
 
 
-def shown_page(page: Page) -> wire.TaskPage:
-    """A page of tasks without their bodies."""
-    return wire.TaskPage(tasks=[told(row, wire.Task, bodies=False) for row in page.rows], cursor=page.cursor)
+async def shown_page(page: Page) -> wire.TaskPage:
+    """A page of tasks without their bodies. A long one is made in pieces, between which others have the event loop."""
+    tasks: list[wire.Task] = []
+    for start in range(0, len(page.rows), PIECE_ROWS):
+        if start:
+            await asyncio.sleep(0)
+        tasks += [told(row, wire.Task, bodies=False) for row in page.rows[start : start + PIECE_ROWS]]
+    return wire.TaskPage(tasks=tasks, cursor=page.cursor)
 
 
 def refusal(error: PerdureError) -> wire.SubmitAnswered:

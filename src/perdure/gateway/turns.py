@@ -1,0 +1,171 @@
+"""Turns of clients: whoever asks for much waits behind itself, and not in front of others.
+
+Each client has a line of its own. Of those at the head of a line, the one goes first whose client has had the least:
+its requests are put on a time line by what they cost, and a client that was quiet begins at the present, not in the
+past (start-time fair queueing). How much is under way at once is bounded, for all together and for each client.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from itertools import count
+from typing import Any, NamedTuple
+
+AT_ONCE = 24
+"""How many requests are under way at once; more wait for their turn. The store writes what is under way together."""
+CLIENT_AT_ONCE = 8
+"""How many of them one client may have."""
+ALONE_SECONDS = 1.0
+"""So long after the last request of others a client counts as alone."""
+COST_BYTES = 2_048
+"""So long a body costs as much again as a small request."""
+COST_ROWS = 20
+"""And so many rows of an answer."""
+FORGET_AT = 4_096
+"""With so many clients known, those are forgotten that have nothing under way."""
+
+
+class _Waiting(NamedTuple):
+    cost: float
+    turn: "asyncio.Future[None]"
+
+
+class _Client:
+    __slots__ = ("begins", "running", "waiting")
+
+    def __init__(self) -> None:
+        self.begins = 0.0
+        """Where on the time line its next request begins."""
+        self.running = 0
+        """How many requests it has under way, or about to be: at the head of its line."""
+        self.waiting: deque[_Waiting] = deque()
+
+
+class Turns:
+    """Belongs to one event loop."""
+
+    def __init__(self, at_once: int = AT_ONCE, client_at_once: int = CLIENT_AT_ONCE) -> None:
+        self._free = at_once
+        self._client_at_once = client_at_once
+        self._present = 0.0
+        self._clients: dict[str, _Client] = {}
+        self._heads: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+        self._latest: str | None = None
+        self._latest_at = 0.0
+        self._others_at = float("-inf")
+
+    def note(self, client: str) -> None:
+        """The client has sent something, whether it takes turns or not."""
+        now = asyncio.get_running_loop().time()
+        if client != self._latest:
+            if self._latest is not None:
+                self._others_at = self._latest_at
+            self._latest = client
+        self._latest_at = now
+
+    def alone(self, client: str) -> bool:
+        """Whether nobody else has sent anything lately."""
+        last = self._others_at if client == self._latest else self._latest_at
+        return asyncio.get_running_loop().time() - last > ALONE_SECONDS
+
+    async def begin(self, client: str, cost: float = 1.0) -> None:
+        """Wait for a turn. `end` must follow, unless this is cancelled."""
+        mine = self._clients.get(client)
+        if mine is None:
+            self._forget()
+            mine = self._clients[client] = _Client()
+        if mine.running < self._client_at_once:
+            mine.running += 1
+            if self._free and not self._heads:
+                self._free -= 1
+                self._present = self._place(mine, cost)
+                return
+            turn = self._head(mine, cost)
+        else:
+            turn = asyncio.get_running_loop().create_future()
+            mine.waiting.append(_Waiting(cost, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.end(client)
+            elif all(each.turn is not turn for each in mine.waiting):
+                self._leave(mine)
+            raise
+
+    def end(self, client: str) -> None:
+        """The turn is over."""
+        self._free += 1
+        self._leave(self._clients[client])
+        self._serve()
+
+    def _leave(self, mine: _Client) -> None:
+        """A request of the client is under way no more: the next one comes to the head of its line."""
+        mine.running -= 1
+        while mine.waiting:
+            cost, turn = mine.waiting.popleft()
+            if not turn.done():
+                mine.running += 1
+                self._head(mine, cost, turn)
+                return
+
+    def _head(self, mine: _Client, cost: float, turn: "asyncio.Future[None] | None" = None) -> "asyncio.Future[None]":
+        turn = turn or asyncio.get_running_loop().create_future()
+        heapq.heappush(self._heads, (self._place(mine, cost), next(self._order), turn))
+        return turn
+
+    def _place(self, mine: _Client, cost: float) -> float:
+        begins = max(mine.begins, self._present)
+        mine.begins = begins + cost
+        return begins
+
+    def _serve(self) -> None:
+        while self._free and self._heads:
+            begins, _, turn = heapq.heappop(self._heads)
+            if not turn.done():
+                self._present = max(self._present, begins)
+                self._free -= 1
+                turn.set_result(None)
+
+    def _forget(self) -> None:
+        if len(self._clients) >= FORGET_AT:
+            self._clients = {name: each for name, each in self._clients.items() if each.running}
+
+
+def cost_of(body: bytes, query: Any) -> float:
+    """What a request costs, told before it is read: 1 for the smallest, more for what is long or asks for many rows."""
+    return 1.0 + len(body) / COST_BYTES + getattr(query, "limit", 0) / COST_ROWS
+
+
+class Turn:
+    """The turn of one request."""
+
+    __slots__ = ("_client", "_taken", "_turns")
+
+    def __init__(self, turns: Turns, client: str) -> None:
+        self._turns = turns
+        self._client = client
+        self._taken = False
+
+    async def take(self, cost: float) -> None:
+        """Wait for the turn."""
+        await self._turns.begin(self._client, cost)
+        self._taken = True
+
+    def give(self) -> None:
+        """Let others go on. Harmless when done already."""
+        if self._taken:
+            self._taken = False
+            self._turns.end(self._client)
+
+    async def pass_on(self) -> None:
+        """Let others go first who have had less, and go on after them."""
+        self.give()
+        await asyncio.sleep(0)
+        await self.take(0.0)
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody else has sent anything lately."""
+        return self._turns.alone(self._client)
