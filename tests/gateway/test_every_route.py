@@ -28,10 +28,15 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
         path = path.replace("{job_id}", (await job(asker))["id"])
     if "{worker_id}" in path or "worker" in path or name == "list_controls":
         path = path.replace("{worker_id}", await registered(asker))
+    if "{schedule}" in path:
+        path = path.replace("{schedule}", "nightly")
+        if route.method != "PUT" and not route.conditional:
+            assert (await asker.ask("PUT", "/v1/schedules/nightly", BODIES["put_schedule"])).status == 201
     path = path.replace("{queue}", "default").replace("{code}", "invalid")
     path = path.replace("{organization}", "default").replace("{kind}", "email.send")
     if route.conditional and route.method != "PUT":
-        assert (await asker.ask("PUT", path, {})).status == 201
+        put = next(each.name for each in ROUTES if each.path == route.path and each.method == "PUT")
+        assert (await asker.ask("PUT", path, BODIES[put])).status == 201
     if name in BODIES:
         body = BODIES[name]
     elif name in ("settle_one", "settle_work", "hand_back", "renew_leases", "report_work", "read_inputs"):
@@ -51,6 +56,8 @@ BODIES: dict[str, Any] = {
     "put_queue_definition": {"paused": True},
     "put_organization_definition": {"depth": 10},
     "put_kind_definition": {"timeout": 10, "retry": {"max_attempts": 2}},
+    "put_schedule": {"cron": "0 3 * * *", "time_zone": "Europe/Berlin", "task": {"kind": "email.send"}},
+    "backfill_schedule": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-03T00:00:00Z"},
     "submit_tasks": {"kind": "email.send", "payload": {"to": "a@b.c"}, "labels": {"customer": "42"}, "delay": 5},
     "submit_job": {"name": "j", "tasks": [{"name": "a", "kind": "k"}]},
     "configure_queue": {"dead_letters": False, "depth": 10},

@@ -35,13 +35,13 @@ class RemoteDefinitions:
         body = encoding.encode(dict(value), "document", limits.SCHEMA_MAX_BYTES * 2)
         # The same again would meet its own first: with a tag, only what did not arrive is sent again.
         repeat = Repeat.ALWAYS if expected is None else Repeat.UNSENT
-        request = Request("PUT", _path(type, name), body, headers=_expecting(expected), repeat=repeat)
+        request = Request("PUT", _path(type, name), body, headers=expecting(expected), repeat=repeat)
         stored, answer = await self._transport.ask_whole(request, dict[str, Any])
         return Document(type, name, _etag(answer), stored, answer.status == 201)
 
     async def delete(self, type: DefinitionType, name: str, expected: str | None = None) -> bool:
         """Remove a document; false when there was none. Raises `PreconditionFailed`."""
-        request = Request("DELETE", _path(type, name), headers=_expecting(expected), repeat=Repeat.UNSENT)
+        request = Request("DELETE", _path(type, name), headers=expecting(expected), repeat=Repeat.UNSENT)
         try:
             await self._transport.ask(request, None)
         except NotFound:
@@ -55,7 +55,8 @@ def _path(type: DefinitionType, name: str) -> str:
     return f"/v1/definitions/{type}s/{quoted(name)}"
 
 
-def _expecting(expected: str | None) -> bytes:
+def expecting(expected: str | None) -> bytes:
+    """The headers that say what is expected to be there. Raises `Invalid` for what is no tag."""
     if expected is None:
         return b""
     if expected == NONE:

@@ -14,6 +14,7 @@ from perdure.client.gathering import Gathering
 from perdure.client.hints import RemoteHints
 from perdure.client.kinds import kind_of
 from perdure.client.problems import error_of
+from perdure.client.schedules import RemoteSchedules
 from perdure.client.submitting import batches, encoded_job, encoded_task
 from perdure.client.transport import Repeat, Request, Transport
 from perdure.client.views import RemoteViews, quoted
@@ -31,6 +32,7 @@ from perdure.engine.kinds import Kind
 from perdure.engine.names import check_prose
 from perdure.engine.quantities import check_choice
 from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Principal, TaskRequest
+from perdure.engine.schedule_views import ScheduleOperations
 from perdure.errors import AlreadyEnded, Invalid, Misuse, PerdureError, Refused
 from perdure.store.definitions import DefinitionType
 from perdure.store.job_ledger import Grown
@@ -72,6 +74,7 @@ class RemoteOperations:
         self._definitions = RemoteDefinitions(transport)
         self._gathering = Gathering(self._submit)
         self.views: Views = RemoteViews(transport, self._watch)
+        self.schedules: ScheduleOperations = RemoteSchedules(transport)
 
     # Submitting
 

@@ -16,6 +16,8 @@ Fold = Literal["first", "both"]
 FOLDS: tuple[Fold, ...] = ("first", "both")
 
 SEARCH_S = SEARCH_YEARS * 366 * 86_400
+END_US = 253_370_764_800 * SECOND_US
+"""The year 9999: nothing comes from then on, nor before 1970."""
 
 
 class Period(NamedTuple):
@@ -86,9 +88,11 @@ def fold_of(cron: Cron, said: Fold | None) -> Fold:
 
 
 def instants(timing: Timing, after_us: int) -> Iterator[int]:
-    """All instants after one, in order and each once. Pure; may be endless, or empty."""
-    if timing.start_us is not None:
-        after_us = max(after_us, timing.start_us - 1)
+    """All instants after one, in order and each once. Pure; may be very many, or none."""
+    after_us = max(after_us, -1 if timing.start_us is None else timing.start_us - 1)
+    end_us = END_US if timing.end_us is None else min(END_US, timing.end_us)
+    if after_us >= end_us:
+        return iter(())
     rule = timing.rule
     if isinstance(rule, Once):
         found = iter((rule.at_us,) if rule.at_us > after_us else ())
@@ -96,8 +100,7 @@ def instants(timing: Timing, after_us: int) -> Iterator[int]:
         found = _intervals(rule, after_us)
     else:
         found = _times(rule, after_us // SECOND_US + 1)
-    end_us = timing.end_us
-    return found if end_us is None else takewhile(lambda instant: instant < end_us, found)
+    return takewhile(lambda instant: instant < end_us, found)
 
 
 def next_instant(timing: Timing, after_us: int) -> int | None:
@@ -115,7 +118,7 @@ def _intervals(rule: Every, after_us: int) -> Iterator[int]:
 def _times(rule: WallClock, at: int) -> Iterator[int]:
     """From `at` on, period by period: within one, the clock runs evenly."""
     last = at + SEARCH_S
-    while at < last:
+    while at < min(last, END_US // SECOND_US):
         period = rule.zone.period(at)
         low = at + period.offset
         if period.before > period.offset and rule.fold == "first":

@@ -15,6 +15,7 @@ from perdure.engine.definitions import Document, Documents
 from perdure.engine.duties import Duty, DutyRunner
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.expire import Expire
+from perdure.engine.fire_schedules import FireSchedules
 from perdure.engine.kinds import Kind, Kinds, Names
 from perdure.engine.lose import Lose
 from perdure.engine.parts_taken import PartsTaken
@@ -27,6 +28,9 @@ from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Princip
 from perdure.engine.retain import Retain
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.engine.settle import Settle
+from perdure.engine.schedule_views import ScheduleOperations
+from perdure.engine.schedule_work import ScheduleWork
+from perdure.engine.schedules import Scheduling
 from perdure.engine.settle_within import settle_within, settle_within_async
 from perdure.engine.submit import Submit
 from perdure.engine.submit_job import SubmitJob
@@ -34,6 +38,7 @@ from perdure.engine.unroutable import FailUnroutable
 from perdure.engine.wait import WaitEnded
 from perdure.engine.workers import Workers
 from perdure.errors import PerdureError
+from perdure.engine.zones import Zones
 from perdure.store.definitions import DefinitionType
 from perdure.store.job_ledger import Grown
 from perdure.store.ledger import (
@@ -60,6 +65,7 @@ class Operations(Protocol):
 
     views: Views
 
+    schedules: ScheduleOperations
     # submitting
     async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]: ...
     async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted: ...
@@ -171,6 +177,10 @@ class Engine:
 
     async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
         """Submit tasks; one answer per request, in order."""
+        work = ScheduleWork(self._kinds, names, ids, clock, settings.payload_max_bytes)
+        zones = Zones()
+        self.schedules: ScheduleOperations = Scheduling(store.schedules, ledger, store.wakeups, work, zones)
+        self._fire: Callable[[], Duty] = lambda: FireSchedules(store.schedules, work, zones, settings.cancel_grace_us)
         return await self._submit(requests, by)
 
     async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted:
@@ -351,6 +361,7 @@ class Engine:
         """A runner of all duties: `async with engine.duty_runner(): ...`. `observed` puts an observer around each."""
         duties = self.duties() if observed is None else [observed(each) for each in self.duties()]
         return DutyRunner(duties, self._ledger, self._store.wakeups, self._clock, self._chance)
+            self._fire(),
 
     async def close(self) -> None:
         """Tell those who wait that nothing more comes. The store is closed by whoever opened it."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from perdure.engine.definitions import ANY, NONE
 from perdure.errors import Malformed
 
 _ETAG = re.compile(rb'(W/)?"([\x21\x23-\x7e]{0,100})"')
@@ -19,11 +20,22 @@ class Conditions(NamedTuple):
 
 
 NO_CONDITIONS = Conditions()
+NEVER = "never"
+"""A tag that nothing has: `If-Match` and `If-None-Match: *` never hold together."""
 
 
 def conditions_of(headers: Mapping[bytes, bytes]) -> Conditions:
     """The conditions of a request. Raises `Malformed` for what is neither `*` nor one ETag."""
     return Conditions(_tag(headers, b"if-match", "If-Match"), _tag(headers, b"if-none-match", "If-None-Match"))
+
+
+def expected_of(conditions: Conditions) -> str | None:
+    """What a PUT expects to be there. Raises `Malformed`."""
+    if conditions.if_none_match is None:
+        return conditions.if_match
+    if conditions.if_none_match != ANY:
+        raise Malformed("a PUT takes If-None-Match: * only", field="If-None-Match")
+    return NONE if conditions.if_match is None else NEVER
 
 
 def _tag(headers: Mapping[bytes, bytes], name: bytes, field: str) -> str | None:

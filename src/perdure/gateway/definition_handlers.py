@@ -5,14 +5,12 @@ from typing import Any
 import msgspec
 
 from perdure import wire
-from perdure.engine.definitions import ANY, NONE, Document
+from perdure.engine.definitions import ANY, Document
 from perdure.engine.engine import Operations
 from perdure.errors import Malformed, NotFound
+from perdure.gateway.conditions import expected_of
 from perdure.gateway.request import Answer, Request
 from perdure.store.definitions import DefinitionType
-
-NEVER = "never"
-"""A tag that no document has: `If-Match` and `If-None-Match: *` never hold together."""
 
 
 class DefinitionHandlers:
@@ -69,12 +67,7 @@ class DefinitionHandlers:
 
     async def _put(self, request: Request, type: DefinitionType, body: Any) -> Answer:
         said = msgspec.to_builtins(request.body)
-        conditions = request.conditions
-        expected = conditions.if_match
-        if conditions.if_none_match is not None:
-            if conditions.if_none_match != ANY:
-                raise Malformed("a PUT takes If-None-Match: * only", field="If-None-Match")
-            expected = NONE if expected is None else NEVER
+        expected = expected_of(request.conditions)
         put = await self._operations.put_definition(type, _name(request, type), said, request.by, expected)
         return Answer(msgspec.convert(put.value, body), 201 if put.created else 200, (_tag(put),))
 

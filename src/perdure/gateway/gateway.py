@@ -40,6 +40,7 @@ from perdure.gateway.request import (
 )
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES
+from perdure.gateway.schedule_handlers import ScheduleHandlers
 from perdure.gateway.system_handlers import Notices, Render, SystemHandlers
 from perdure.gateway.task_handlers import TaskHandlers
 from perdure.gateway.worker_handlers import WorkerHandlers
@@ -120,6 +121,7 @@ class Gateway:
             JobHandlers(operations),
             OperatingHandlers(operations, around.of_itself),
             DefinitionHandlers(operations),
+            ScheduleHandlers(operations),
             WorkerHandlers(operations, self._pool, self._hints, self._presence),
             SystemHandlers(self.readiness, around.notices, around.metrics, description, docs_page(description)),
         )

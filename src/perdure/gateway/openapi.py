@@ -32,6 +32,7 @@ GROUPS = (
     ("/v1/dead-letters", "dead letters"),
     ("/v1/definitions", "definitions"),
     ("/v1/queues", "queues"),
+    ("/v1/schedules", "schedules"),
     ("/v1/workers", "workers"),
     ("/v1/", "system"),
     ("/", "system"),
@@ -45,6 +46,7 @@ RETRY_BOUNDS = {
 NAMES_MAX_CHARS = {
     "queue": limits.QUEUE_MAX_CHARS,
     "kind": limits.KIND_MAX_CHARS,
+    "schedule": limits.NAME_MAX_CHARS,
     "organization": limits.NAME_MAX_CHARS,
 }
 TAG = {"type": "string", "format": "etag"}

@@ -57,7 +57,7 @@ class Standing(NamedTuple):
 
 
 class Due(NamedTuple):
-    """Schedules to be looked at, when the next one is, and the store's time."""
+    """Schedules to be looked at now, when the next one after them is, and the store's time."""
 
     schedules: list[Schedule]
     next_us: int | None

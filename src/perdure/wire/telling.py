@@ -5,8 +5,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from perdure.domain.task import Body
+from perdure.engine.schedule_views import ScheduleView
 from perdure.store import views
-from perdure.wire import jobs, operating, tasks
+from perdure.store.schedules import Fire
+from perdure.wire import jobs, operating, schedules, tasks
 from perdure.wire.shapes import body_json, instant, instant_us, json_body
 
 T = TypeVar("T")
@@ -157,3 +159,5 @@ VIEWS: dict[type, type] = {
 """Which view each body shows."""
 
 _SHAPES: dict[type, _Shape] = {body: _shape_of(body) for body in (*VIEWS, tasks.CancelRecord, tasks.TaskError)}
+    schedules.Schedule: ScheduleView,
+    schedules.Fire: Fire,

@@ -131,12 +131,14 @@ def _decide(plan: Plan, open_work: list[tuple[str | None, str | None]]) -> None:
 
 def _begin_waiting(plan: Plan) -> bool:
     """Let the instant that waited make what it was to make; whether it did."""
-    instant, plan.begun_us, plan.waiting_us = plan.waiting_us, plan.waiting_us, None
-    if instant is not None and plan.firing.waiting is not None:
-        plan.fire(instant, plan.firing.waiting)
+    firing, instant = plan.firing, plan.waiting_us
+    if instant is None or (firing.waiting is None and firing.waiting_refusal is None):
+        return False
+    plan.begun_us, plan.waiting_us = instant, None
+    if firing.waiting is not None:
+        plan.fire(instant, firing.waiting)
         return True
-    if instant is not None:
-        plan.skip(instant, SkipReason.REFUSED, plan.firing.waiting_refusal)
+    plan.skip(instant, SkipReason.REFUSED, firing.waiting_refusal)
     return False
 
 

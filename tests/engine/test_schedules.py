@@ -1,0 +1,407 @@
+"""Schedules in virtual time: declared, fired, paused, caught up with, asked for, converged."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.making import DONE, KIND, ME, Bench
+from perdure.domain.states import TaskState
+from perdure.engine.apply_schedules import ApplySchedules, Step
+from perdure.engine.definitions import NONE
+from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, Principal, TaskRequest
+from perdure.engine.schedule_definition import ScheduleDefinition
+from perdure.engine.schedule_views import ScheduleView
+from perdure.errors import Invalid, Malformed, NotFound, PreconditionFailed
+from perdure.store.ledger import Swept
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def definition(**given: Any) -> ScheduleDefinition:
+    """A task each minute, unless something else is said."""
+    usual: dict[str, Any] = {"task": TaskRequest(kind=KIND)}
+    if not {"cron", "every", "at"} & given.keys():
+        usual["cron"] = "* * * * *"
+    if "job" in given:
+        del usual["task"]
+    return ScheduleDefinition(**{**usual, **given})
+
+
+async def declare(bench: Bench, name: str = "s", **given: Any) -> ScheduleView:
+    return await bench.engine.schedules.put(name, definition(**given), ME)
+
+
+async def fire(bench: Bench) -> Swept:
+    return await bench.run_duty("fire_schedules")
+
+
+async def pass_(bench: Bench, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+async def came(bench: Bench, name: str = "s") -> list[tuple[str, str | None, int]]:
+    """What came of the instants, the first one first."""
+    page = await bench.engine.schedules.fires(name, ME, 1000)
+    return [(each.outcome, each.reason, each.instants) for each in reversed(page.fires)]
+
+
+async def stands(bench: Bench, name: str = "s") -> ScheduleView:
+    found = await bench.engine.schedules.get(name, ME)
+    assert found is not None
+    return found
+
+
+async def test_a_schedule_makes_a_task_at_each_instant_while_the_duty_runs(bench: Bench) -> None:
+    view = await declare(bench, overlap="allow")
+    assert view.created
+    assert view.next_us is not None
+    assert view.next_us % MINUTE == 0
+    async with bench.engine.duty_runner():
+        await asyncio.sleep(5 * 60 + 1)
+    fires = (await bench.engine.schedules.fires("s", ME, 100)).fires
+    assert [each.first_us for each in reversed(fires)] == [view.next_us + MINUTE * n for n in range(5)]
+    assert all(each.at_us - each.first_us < SECOND for each in fires)
+    task = await bench.view(fires[0].task_id or "")
+    assert (task.state, task.kind, task.principal) == (TaskState.QUEUED, KIND, "schedule:s")
+
+
+async def test_a_schedule_is_heard_of_at_once_and_an_idle_store_is_asked_twice_a_minute(bench: Bench) -> None:
+    (duty,) = [each for each in bench.engine.duties() if each.name == "fire_schedules"]
+    runs = 0
+
+    class Counted:
+        name, interval_us, wakes_on, rest_us = duty.name, duty.interval_us, duty.wakes_on, duty.rest_us
+
+        async def run_once(self, now_us: int) -> Swept:
+            nonlocal runs
+            runs += 1
+            return await duty.run_once(now_us)
+
+    from perdure.ambient import Chance
+    from perdure.engine.duties import DutyRunner
+
+    async with DutyRunner([Counted()], bench.store.ledger, bench.store.wakeups, bench.clock, Chance(1)):
+        await asyncio.sleep(600)
+        assert runs < 30
+        await declare(bench, every=2.0, overlap="allow")
+        await asyncio.sleep(6.5)
+    assert await came(bench) == [("fired", None, 1)] * 3
+
+
+async def test_the_same_definition_again_changes_nothing_and_another_one_has_another_tag(bench: Bench) -> None:
+    first = await declare(bench)
+    again = await declare(bench)
+    assert (again.etag, again.created, again.declared_us) == (first.etag, False, first.declared_us)
+    assert (await declare(bench, catch_up=5)).etag != first.etag
+    with pytest.raises(PreconditionFailed):
+        await bench.engine.schedules.put("s", definition(), ME, first.etag)
+    with pytest.raises(PreconditionFailed):
+        await bench.engine.schedules.put("s", definition(), ME, NONE)
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("cron", {"cron": "61 * * * *"}),
+        ("cron", {"cron": "0 0 30 2 *"}),
+        ("time_zone", {"time_zone": "Mars/Olympus"}),
+        ("every", {"every": 0}),
+        ("every", {"every": -5}),
+        ("every", {"every": 0.5}),
+        ("every", {"cron": "* * * * *", "every": 5}),
+        ("time_zone", {"every": 5, "time_zone": "UTC"}),
+        ("gap", {"every": 5, "gap": "skip"}),
+        ("gap", {"gap": "jump"}),
+        ("fold", {"fold": "second"}),
+        ("at", {"at": datetime(2027, 1, 1)}),  # noqa: DTZ001
+        ("overlap", {"overlap": "sometimes"}),
+        ("jitter", {"jitter": -1}),
+        ("jitter", {"jitter": 1e9}),
+        ("catch_up", {"catch_up": float("nan")}),
+        ("end", {"start": datetime(2027, 1, 2, tzinfo=UTC), "end": datetime(2027, 1, 1, tzinfo=UTC)}),
+        ("task", {"task": None}),
+        ("task", {"task": TaskRequest(kind=KIND, idempotency_key="k")}),
+        ("task", {"task": TaskRequest(kind=KIND, run_at=datetime(2027, 1, 1, tzinfo=UTC))}),
+        ("kind", {"task": TaskRequest(kind="no kind")}),
+        ("tasks", {"job": JobRequest(name="j", tasks=[])}),
+        ("set", {"set": " "}),
+    ],
+)
+async def test_what_cannot_be_is_refused_with_its_field_and_stores_nothing(
+    bench: Bench, field: str, given: Any
+) -> None:
+    with pytest.raises(Invalid) as refusal:
+        await declare(bench, **given)
+    assert refusal.value.field == field
+    assert await bench.engine.schedules.get("s", ME) is None
+
+
+async def test_a_payload_that_the_kind_does_not_take_is_refused_when_declared_and_skipped_later(bench: Bench) -> None:
+    await declare(bench)
+    schema = {"type": "object", "required": ["n"]}
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=schema)], ME)
+    with pytest.raises(Invalid):
+        await declare(bench, "other")
+    await pass_(bench, 60)
+    await fire(bench)
+    (kept,) = (await bench.engine.schedules.fires("s", ME, 10)).fires
+    assert (kept.outcome, kept.reason) == ("skipped", "refused")
+    assert KIND in (kept.text or "")
+
+
+async def test_a_job_is_made_whole_and_overlaps_while_it_is_open(bench: Bench) -> None:
+    tasks = [JobTaskRequest(name="a", kind=KIND), JobTaskRequest(name="b", kind=KIND, depends_on=["a"])]
+    await declare(bench, job=JobRequest(name="j", tasks=tasks))
+    for _ in range(2):
+        await pass_(bench, 60)
+        await fire(bench)
+    assert await came(bench) == [("fired", None, 1), ("skipped", "overlap", 1)]
+    job = (await bench.engine.schedules.fires("s", ME, 10)).fires[1].job_id
+    assert len(await bench.engine.views.job_tasks(ME.organization, job or "")) == 2
+
+
+async def test_what_was_missed_within_the_window_is_made_up_for_and_the_rest_is_kept_as_missed(bench: Bench) -> None:
+    await declare(bench, overlap="allow", catch_up=150)
+    await pass_(bench, 600)
+    await fire(bench)
+    found = await came(bench)
+    assert found[0][:2] == ("skipped", "missed")
+    assert found[1:] == [("fired", None, 1)] * 3
+    assert sum(each[2] for each in found) == 10
+
+
+async def test_an_outage_is_made_up_for_once_where_nothing_may_overlap(bench: Bench) -> None:
+    await declare(bench)
+    await pass_(bench, 600)
+    await fire(bench)
+    assert await came(bench) == [("fired", None, 1), ("skipped", "overlap", 9)]
+
+
+async def test_a_long_outage_is_caught_up_with_in_bounded_steps(bench: Bench) -> None:
+    await declare(bench, every=1, catch_up=10, overlap="allow")
+    await pass_(bench, 25_000)
+    runs = 0
+    while (await fire(bench)).more:
+        runs += 1
+    assert 2 <= runs <= 5
+    assert sum(each[2] for each in await came(bench)) == 25_000
+
+
+async def test_one_waits_until_the_earlier_one_has_ended(bench: Bench) -> None:
+    await bench.worker()
+    await declare(bench, overlap="queue_one")
+    async with bench.engine.duty_runner():
+        await asyncio.sleep(180.5)
+        lease = await bench.lease()
+        assert await came(bench) == [("fired", None, 1), ("waiting", None, 1), ("skipped", "overlap", 1)]
+        await bench.settle(lease, DONE)
+        await asyncio.sleep(2)
+    assert await came(bench) == [("fired", None, 1), ("fired", None, 1), ("skipped", "overlap", 1)]
+
+
+async def test_the_next_one_cancels_the_one_before(bench: Bench) -> None:
+    await declare(bench, overlap="cancel_running")
+    for _ in range(3):
+        await pass_(bench, 60)
+        await fire(bench)
+    fires = (await bench.engine.schedules.fires("s", ME, 10)).fires
+    states = [(await bench.view(each.task_id or "")).state for each in reversed(fires)]
+    assert states == [TaskState.CANCELLED, TaskState.CANCELLED, TaskState.QUEUED]
+
+
+async def test_jitter_comes_after_the_instant_and_the_task_knows_the_instant(bench: Bench) -> None:
+    view = await declare(bench, jitter=30, overlap="allow")
+    assert view.due_us is not None
+    assert view.next_us is not None
+    assert 0 <= view.due_us - view.next_us <= 30 * SECOND
+    async with bench.engine.duty_runner():
+        await asyncio.sleep(10 * 60)
+    fires = (await bench.engine.schedules.fires("s", ME, 100)).fires
+    late = [each.at_us - each.first_us for each in fires]
+    assert len(fires) in (9, 10)
+    assert max(late) < 31 * SECOND
+    assert len(set(late)) > 5
+
+
+async def test_the_instants_of_a_pause_are_skipped_and_it_goes_on_with_the_next(bench: Bench) -> None:
+    await declare(bench)
+    paused = await bench.engine.schedules.pause("s", ME)
+    assert (paused.paused, paused.paused_by, paused.due_us) == (True, "me", None)
+    await pass_(bench, 300)
+    assert await fire(bench) == Swept(0, None, False)
+    assert ((await stands(bench)).next_us or 0) > await bench.store.ledger.now_us()
+    resumed = await bench.engine.schedules.resume("s", ME)
+    assert not resumed.paused
+    assert await came(bench) == [("skipped", "paused", 5)]
+    await pass_(bench, 60)
+    await fire(bench)
+    assert await came(bench) == [("skipped", "paused", 5), ("fired", None, 1)]
+
+
+async def test_what_waits_survives_a_pause(bench: Bench) -> None:
+    await bench.worker()
+    await declare(bench, overlap="queue_one")
+    await pass_(bench, 120)
+    await fire(bench)
+    await bench.engine.schedules.pause("s", ME)
+    await bench.settle(await bench.lease(), DONE)
+    await pass_(bench, 30)
+    await fire(bench)
+    await bench.engine.schedules.resume("s", ME)
+    await pass_(bench, 1)
+    await fire(bench)
+    assert await came(bench) == [("fired", None, 1), ("fired", None, 1)]
+
+
+async def test_a_change_of_time_begins_with_the_next_instant_and_a_change_of_work_goes_on(bench: Bench) -> None:
+    first = await declare(bench)
+    await pass_(bench, 150)
+    same = await declare(bench, task=TaskRequest(kind=KIND, priority=9))
+    assert same.next_us == first.next_us
+    other = await declare(bench, cron="30 * * * *")
+    assert other.next_us is not None
+    assert other.next_us > await bench.store.ledger.now_us()
+    assert await came(bench) == [("skipped", "changed", 2)]
+
+
+async def test_a_disabled_schedule_has_no_instants_and_enabled_again_it_has_the_next_ones(bench: Bench) -> None:
+    await declare(bench, enabled=False)
+    assert (await stands(bench)).next_us is None
+    await pass_(bench, 300)
+    await fire(bench)
+    assert await came(bench) == []
+    view = await declare(bench)
+    assert (view.next_us or 0) > await bench.store.ledger.now_us()
+
+
+async def test_intervals_keep_their_beat_when_something_else_changes(bench: Bench) -> None:
+    first = await declare(bench, every=90)
+    await pass_(bench, 10)
+    assert (await declare(bench, every=90, jitter=1)).next_us == first.next_us
+    moved = await declare(bench, every=60)
+    assert moved.next_us == await bench.store.ledger.now_us() + MINUTE
+
+
+async def test_once_is_once_and_then_nothing_is_next(bench: Bench) -> None:
+    now = await bench.store.ledger.now_us()
+    await declare(bench, at=EPOCH + timedelta(microseconds=now + 5 * SECOND))
+    await pass_(bench, 5)
+    assert (await fire(bench)).next_us is None
+    view = await stands(bench)
+    assert (view.next_us, view.last_outcome) == (None, "fired")
+
+
+async def test_a_trigger_makes_one_now_even_if_paused_or_overlapping(bench: Bench) -> None:
+    await declare(bench)
+    await bench.engine.schedules.pause("s", ME)
+    made = [await bench.engine.schedules.trigger("s", Principal("ann")) for _ in range(3)]
+    assert len({each.task_id for each in made}) == 3
+    task = await bench.view(made[0].task_id or "")
+    assert (task.principal, task.initiator) == ("schedule:s", "ann")
+    assert [each[0] for each in await came(bench)] == ["fired"] * 3
+    with pytest.raises(NotFound):
+        await bench.engine.schedules.trigger("nobody", ME)
+
+
+async def test_a_trigger_that_is_refused_says_why(bench: Bench) -> None:
+    await declare(bench)
+    await bench.engine.configure_queue("default", ME, depth=0)
+    from perdure.errors import Overloaded
+
+    with pytest.raises(Overloaded):
+        await bench.engine.schedules.trigger("s", ME)
+
+
+async def test_a_backfill_makes_each_instant_of_its_range_once(bench: Bench) -> None:
+    await declare(bench)
+    await pass_(bench, 600)
+    now = await bench.store.ledger.now_us()
+    start = now - now % MINUTE - 5 * MINUTE
+    filled = await bench.engine.schedules.backfill("s", start, start + 3 * MINUTE, ME)
+    assert [each.instant_us - start for each in filled.made] == [0, MINUTE, 2 * MINUTE]
+    again = await bench.engine.schedules.backfill("s", start - MINUTE, start + 3 * MINUTE, ME)
+    assert [each.replayed for each in again.made] == [False, True, True, True]
+    await fire(bench)
+    fired = [each for each in (await bench.engine.schedules.fires("s", ME, 100)).fires if each.outcome == "fired"]
+    assert len({each.first_us for each in fired}) == len(fired)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (5, 1), (0, 10**13), (-(10**9) * SECOND, 0)])
+async def test_a_backfill_of_no_time_of_the_future_or_of_too_much_is_refused(
+    bench: Bench, start: int, end: int
+) -> None:
+    await declare(bench)
+    now = await bench.store.ledger.now_us()
+    with pytest.raises(Invalid):
+        await bench.engine.schedules.backfill("s", now + start, now + end, ME)
+
+
+async def test_a_preview_is_what_will_come(bench: Bench) -> None:
+    view = await declare(bench, cron="0 3 * * *", time_zone="Europe/Berlin")
+    previewed = await bench.engine.schedules.preview("s", 3, ME)
+    assert previewed[0] == view.next_us
+    later = await bench.engine.schedules.preview("s", 2, ME, previewed[0])
+    assert later == previewed[1:]
+    for count in (0, 1001, 2.5):
+        with pytest.raises(Invalid):
+            await bench.engine.schedules.preview("s", count, ME)  # type: ignore[arg-type]
+
+
+async def test_pages_go_on_where_the_last_one_ended(bench: Bench) -> None:
+    for name in "cab":
+        await declare(bench, name)
+    first = await bench.engine.schedules.page(ME, 2)
+    second = await bench.engine.schedules.page(ME, 2, first.cursor)
+    assert [each.name for each in (*first.schedules, *second.schedules)] == ["a", "b", "c"]
+    assert second.cursor is None
+    with pytest.raises(Malformed):
+        await bench.engine.schedules.fires("a", ME, 10, "nonsense")
+    with pytest.raises(NotFound):
+        await bench.engine.schedules.fires("nobody", ME, 10)
+
+
+async def test_another_organization_sees_and_touches_nothing(bench: Bench) -> None:
+    await declare(bench)
+    other = Principal("eve", "other")
+    assert await bench.engine.schedules.get("s", other) is None
+    assert (await bench.engine.schedules.page(other, 10)).schedules == []
+    assert not await bench.engine.schedules.delete("s", other)
+    with pytest.raises(NotFound):
+        await bench.engine.schedules.pause("s", other)
+
+
+async def test_a_set_converges(bench: Bench) -> None:
+    apply = ApplySchedules(bench.engine.schedules)
+    await declare(bench, "by-hand")
+    wanted = {"a": definition(), "b": {"every": 60, "task": {"kind": KIND}}}
+    planned = await apply("crew", wanted, ME, dry_run=True)
+    assert planned == [Step("a", "create"), Step("b", "create")]
+    assert await bench.engine.schedules.get("a", ME) is None
+    assert await apply("crew", wanted, ME) == planned
+    assert {each.action for each in await apply("crew", wanted, ME)} == {"keep"}
+    await bench.engine.schedules.pause("a", ME)
+    changed = {"a": definition(catch_up=5), "c": definition()}
+    assert await apply("crew", changed, ME) == [
+        Step("a", "change", ("catch_up",)),
+        Step("c", "create"),
+        Step("b", "delete"),
+    ]
+    names = [each.name for each in (await bench.engine.schedules.page(ME, 10)).schedules]
+    assert names == ["a", "by-hand", "c"]
+    assert (await stands(bench, "a")).paused
+    with pytest.raises(Invalid, match="belongs to set 'crew'"):
+        await apply("others", {"a": definition()}, ME)
+
+
+async def test_two_schedulers_never_make_two_of_one_instant(bench: Bench) -> None:
+    await declare(bench, every=1, overlap="allow")
+    other = bench.engine_with()
+    async with bench.engine.duty_runner(), other.duty_runner():
+        await asyncio.sleep(60.5)
+    fires = (await bench.engine.schedules.fires("s", ME, 1000)).fires
+    assert len({each.first_us for each in fires}) == len(fires) == 60
+    await other.close()
