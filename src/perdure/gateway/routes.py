@@ -62,8 +62,8 @@ TASKS: tuple[Route, ...] = (
         wire.EndedTasks,
         wire.WaitTasks,
         problems=(NotFound,),
-    ),
         waits=True,
+    ),
     Route(
         "GET",
         "/v1/tasks/{task_id}",
@@ -159,7 +159,6 @@ JOBS: tuple[Route, ...] = (
         problems=(NotFound,),
     ),
     Route(
-    Route(
         "GET",
         "/v1/jobs/{job_id}/progress",
         "show_job_progress",
@@ -187,6 +186,7 @@ JOBS: tuple[Route, ...] = (
         statuses=(202,),
         problems=(NotFound, Conflict, Redacted),
     ),
+    Route(
         "POST",
         "/v1/jobs/{job_id}/cancel",
         "cancel_job",
