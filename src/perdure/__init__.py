@@ -53,6 +53,7 @@ if typing.TYPE_CHECKING:
         TooLarge,
         Unavailable,
         UnfinishedCopy,
+        UnfinishedCopy,
         UnsafeStore,
         WaitTimedOut,
     )
@@ -96,6 +97,7 @@ _HOMES = {
         "TaskFailed",
         "TooLarge",
         "Unavailable",
+        "UnfinishedCopy",
         "UnfinishedCopy",
         "UnsafeStore",
         "WaitTimedOut",
@@ -155,6 +157,7 @@ __all__ = [
     "TaskState",
     "TooLarge",
     "Unavailable",
+    "UnfinishedCopy",
     "UnfinishedCopy",
     "UnsafeStore",
     "WaitTimedOut",

@@ -213,6 +213,12 @@ class SchemaTooOld(StoreUnusable):
     code = "schema_too_old"
 
 
+class UnfinishedCopy(StoreUnusable):
+    """Only a part of another store has been copied to it; `origin` tells of which one."""
+
+    code = "unfinished_copy"
+
+
 class Misuse(PerdureError):
     """The calling program is at fault."""
 

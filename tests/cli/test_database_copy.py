@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Perdure
+from perdure.errors import StoreFailed
+from perdure.store.sqlite.rows import SqliteRows
 
 
 def test_a_copy_has_the_tasks_and_says_how_many_rows_each_table_has(perdure: Perdure, tmp_path: Path) -> None:
@@ -39,6 +43,26 @@ def test_a_source_that_is_not_there_leaves_no_destination_behind(perdure: Perdur
     assert answer.code == 3
     assert "there is no store" in answer.err
     assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_copy_that_was_interrupted_is_refused_with_the_command_that_goes_on(
+    perdure: Perdure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perdure("submit", "email.send")
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteRows, "finish", _interrupt)
+        assert perdure("db", "copy", "store.db", "copy.db").code != 0
+    refused = perdure("task", "list", "--store", "copy.db", "--json")
+    assert (refused.code, refused.problem["code"]) == (3, "unfinished_copy")
+    command = f"perdure db copy {tmp_path / 'store.db'} {tmp_path / 'copy.db'}"
+    assert command in refused.problem["message"]
+    assert command in perdure("doctor", "--store", "copy.db").out
+    assert perdure(*command.split()[1:]).code == 0
+    assert perdure("task", "list", "--store", "copy.db", "--json").code == 0
+
+
+def _interrupt(rows: SqliteRows) -> None:
+    raise StoreFailed("the copy is interrupted here")
 
 
 def test_a_gateway_is_neither_copied_nor_copied_to(perdure: Perdure) -> None:

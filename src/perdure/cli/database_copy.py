@@ -38,10 +38,14 @@ def _check_current(settings: "Settings") -> None:
 
 
 async def _make(settings: "Settings") -> None:
-    """Opening a store makes it and brings its schema up to date."""
+    """Opening a store makes it and brings its schema up to date, also where it is refused as an unfinished copy."""
+    from perdure.errors import UnfinishedCopy
     from perdure.wiring import open_system
 
-    system = await open_system(settings)
+    try:
+        system = await open_system(settings)
+    except UnfinishedCopy:
+        return
     await system.close()
 
 

@@ -4,12 +4,17 @@ A row is a tuple of numbers, text and bytes: a truth is 0 or 1, a document is it
 counts or notes for itself: those it makes anew from the rows.
 """
 
+import shlex
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
+from perdure.errors import UnfinishedCopy
+
 Row = tuple[Any, ...]
 Key = tuple[Any, ...]
+
+_PLACE_OF_A_SERVER = "PostgreSQL at "
 
 PREFIX = "perdure_"
 """Before the name of every table."""
@@ -97,3 +102,22 @@ class Rows(Protocol):
 
     def close(self) -> None:
         """Let go of the connection."""
+
+
+def unfinished(place: str, origin: str) -> UnfinishedCopy:
+    """The refusal of a store to which only a part of another has been copied."""
+    command = f"perdure db copy {_url_of(origin)} {_url_of(place)}"
+    users = " (with your user of the server)" if _PLACE_OF_A_SERVER in origin + place else ""
+    return UnfinishedCopy(
+        f"{place} is a copy of {origin} that is not complete: go on with it by `{command}`{users}, or remove it",
+        store=place,
+        origin=origin,
+        command=command,
+    )
+
+
+def _url_of(place: str) -> str:
+    """What names a place on the command line."""
+    if place.startswith(_PLACE_OF_A_SERVER):
+        return shlex.quote(f"postgresql://{place.removeprefix(_PLACE_OF_A_SERVER)}")
+    return shlex.quote(place)

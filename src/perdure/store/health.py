@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from perdure.store.copying import unfinished
+
 CLOCK_DIFFERENCE_MAX_SECONDS = 2.0
 """Instants that people give and read are by their own clocks: a larger difference to the store's misleads them."""
 
@@ -52,6 +54,11 @@ def clock_difference(seconds: float | None) -> Fact:
             "set the clocks by NTP; instants such as run_at are judged by the store's"
         )
     return Fact("clock_difference_seconds", None if seconds is None else round(seconds, 3) + 0.0, warning)
+
+
+def copying_from(place: str, origin: str | None) -> Fact:
+    """Whether only a part of another store has been copied to this one."""
+    return Fact("copying_from", origin, None if origin is None else unfinished(place, origin).message)
 
 
 def missing_steps(names: list[str]) -> Fact:

@@ -1,5 +1,6 @@
 """A store that was copied into another one is the same store: same rows, same answers, and it goes on from there."""
 
+import shlex
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from perdure.domain.settlement import Receipt, Settlement
 from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body
 from perdure.engine.copy_store import copy_store
-from perdure.errors import Conflict
+from perdure.errors import Conflict, UnfinishedCopy
 from perdure.store.copying import NOT_COPIED, TABLES, Rows
 from perdure.store.ledger import Submitted
 from perdure.store.postgres.rows import PostgresRows
@@ -184,15 +185,40 @@ async def test_an_interrupted_copy_goes_on_where_it_stopped(places: list[Place],
         if text.endswith(at):
             raise Interrupted
 
-    with pytest.raises(Interrupted):
-        copied(places, tell=tell)
     async with places[1].world(clock) as copy:
+        with pytest.raises(Interrupted):
+            copied(places, tell=tell)
+        # Who had it open before is not in time to do anything but harm.
         await copy.worker(id="early")
         assert await copy.claim(5, worker="early") == []
     with places[1].rows() as rows, rows.transaction():
         assert rows.origin() is not None
     with pytest.raises(Conflict, match=r"the workers in .* differ"):
         copied(places)
+
+
+async def test_a_copy_that_is_not_complete_is_not_opened_and_says_how_to_go_on(
+    places: list[Place], clock: ManualClock
+) -> None:
+    async with places[0].world(clock) as world:
+        await live_a_life(world)
+    await make_empty(places[1], clock)
+    with pytest.raises(Interrupted):
+        copied(places, tell=_stop_at("events"))
+    with pytest.raises(UnfinishedCopy) as refused:
+        async with places[1].world(clock):
+            pass
+    command = refused.value.fields["command"]
+    assert command in refused.value.message
+    _, _, verb, source, target = shlex.split(command)
+    with places[0].rows() as rows, places[1].rows() as copy:
+        assert (verb, source, target) == ("copy", *(_shown(each.place) for each in (rows, copy)))
+    copied(places)
+    await make_empty(places[1], clock)
+
+
+def _shown(place: str) -> str:
+    return place.replace("PostgreSQL at ", "postgresql://")
 
 
 async def test_a_copy_that_nobody_touched_is_finished(places: list[Place], clock: ManualClock) -> None:
@@ -263,11 +289,11 @@ async def test_what_is_written_to_the_source_meanwhile_is_noticed(
             if text.endswith(when):
                 _run(world.submit())
 
-        with pytest.raises(Conflict, match="stop whatever writes to the source"):
-            copied(places, tell=tell)
-    async with places[1].world(clock) as copy:
-        await copy.worker()
-        assert await copy.claim(5) == []
+        async with places[1].world(clock) as copy:
+            with pytest.raises(Conflict, match="stop whatever writes to the source"):
+                copied(places, tell=tell)
+            await copy.worker()
+            assert await copy.claim(5) == []
 
 
 def _run(awaitable: Any) -> None:

@@ -7,7 +7,7 @@ import psycopg
 
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
-from perdure.store.health import Fact, Health, TableHealth, clock_difference, missing_steps
+from perdure.store.health import Fact, Health, TableHealth, clock_difference, copying_from, missing_steps
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.faults import translate
 from perdure.store.postgres.schema import known_steps, taken_steps
@@ -71,6 +71,7 @@ def examine(url: str, clock: Clock) -> Health:
             *_of_server(server),
             *_of_snapshots(_decode_snapshots(tx.value("health_snapshots"))),
             *_of_schema(tx),
+            *_of_a_copy(tx, connector.place),
             clock_difference(ahead_us / SECOND_US),
         )
         return Health("postgresql", facts, tuple(_tables(tx)))
@@ -151,6 +152,11 @@ def _of_schema(tx: Transaction) -> Iterator[Fact]:
     missing = missing_of(taken, known_steps())
     yield Fact("schema_step", max(taken, default=0))
     yield missing_steps([f"{step.number:04d}_{step.name}" for step in missing])
+
+
+def _of_a_copy(tx: Transaction, place: str) -> Iterator[Fact]:
+    if taken_steps(tx) and tx.value("copy_visible") is not None:
+        yield copying_from(place, tx.value("copy_origin"))
 
 
 def _tables(tx: Transaction) -> Iterator[TableHealth]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from perdure.ambient import Clock
 from perdure.store.capabilities import Capabilities
+from perdure.store.copying import unfinished
 from perdure.store.hub import Hub
 from perdure.store.postgres.caller import PostgresCaller
 from perdure.store.postgres.clock import StoreClock
@@ -38,7 +39,8 @@ QUESTION_TIMEOUT_MS = 5_000
 
 CAPABILITIES = Capabilities(name="postgres", push=True, caller_transactions=True, profiles=frozenset({"core", "flow"}))
 
-_NOTHING = Operation("nothing", 0, lambda tx, items: items)
+_LOOK_FOR_A_COPY = Operation("look_for_a_copy", 0, lambda tx, items: [tx.value("copy_origin")])
+"""Where the rows come from that are being copied to the store, if any are."""
 
 
 class PostgresStore:
@@ -153,7 +155,9 @@ class Parts:
         commits = self.commits(WRITES, lambda topics: None)
         try:
             bring_up_to_date(self.asking(self.first), commits, migrate)
-            commits.do(_NOTHING, None)
+            origin = commits.do(_LOOK_FOR_A_COPY, None)
+            if origin is not None:
+                raise unfinished(self.connector.place, origin)
             if talker is not None:
                 talker.refuse_another_database()
         except BaseException:

@@ -9,12 +9,13 @@ import apsw
 from perdure.ambient import Clock
 from perdure.domain.limits import SECOND_US
 from perdure.errors import UnsafeStore
-from perdure.store.health import Fact, Health, clock_difference, missing_steps
+from perdure.store.health import Fact, Health, clock_difference, copying_from, missing_steps
 from perdure.store.sqlite.clock import find_anchor
 from perdure.store.sqlite.faults import translate
 from perdure.store.sqlite.opening import check_filesystem, check_version, filesystem, open_reading
 from perdure.store.sqlite.schema import STATUS_LOCK_TIMEOUT, known_steps, taken_steps
 from perdure.store.sqlite.schema import missing_steps as missing_of
+from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.wal import long_log
 
 FREE_DISK_MIN_BYTES = 1024**3
@@ -81,6 +82,9 @@ def _of_database(connection: apsw.Connection, clock: Clock) -> Iterator[Fact]:
     missing = missing_of(taken, known_steps())
     yield Fact("schema_step", max(taken, default=0))
     yield missing_steps([f"{step.number:04d}_{step.name}" for step in missing])
+    if taken:
+        origins = [origin for (origin,) in connection.execute(STATEMENTS["copy_origin"])]
+        yield copying_from(connection.filename, next(iter(origins), None))
     yield clock_difference(_difference(connection, clock) if taken else None)
 
 

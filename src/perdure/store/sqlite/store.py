@@ -9,6 +9,7 @@ import apsw
 from perdure.ambient import Clock, SystemClock
 from perdure.errors import Misuse
 from perdure.store.capabilities import Capabilities
+from perdure.store.copying import unfinished
 from perdure.store.hub import Hub
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.sqlite.caller_connection import CallerConnections
@@ -175,6 +176,8 @@ def _settle_in(connection: apsw.Connection, clock: Clock, migrate: bool) -> Stor
         take_steps(connection, known_steps(), clock.wall_us())
     else:
         check_current(connection, known_steps())
+    for (origin,) in connection.execute(STATEMENTS["copy_origin"]):
+        raise unfinished(connection.filename, origin)
     found = find_anchor(connection, clock)
     if found is not None:
         return found
