@@ -8,13 +8,21 @@ import pytest
 
 from engine.making import KIND, ME, Bench
 from perdure.domain.task import Task
+from perdure.engine import submit as submitting
 from perdure.engine.requests import TaskRequest
-from perdure.engine.submit import STRETCH, Submit
+from perdure.engine.submit import Submit
 from perdure.errors import Invalid, PerdureError, StoreFull
 from perdure.store.ledger import Submitted
 from perdure.store.views import TaskFilter
 
+STRETCH = 100
 COUNT = 3 * STRETCH + 7
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred tasks are several stretches."""
+    monkeypatch.setattr(submitting, "STRETCH", STRETCH)
 
 
 class Failing:

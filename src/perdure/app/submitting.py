@@ -29,7 +29,7 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
         with traced(system, [_request(call, inherit=True) for call in calls]) as requests:
             answers = await system.engine.submit_within_async(connection, requests, access.principal)
         return _handles(access, calls, answers)
-    await declare_unknown(system, [call.task for call in calls if isinstance(call, Call)], access.principal)
+    await declare_unknown(system, {call.task for call in calls if isinstance(call, Call)}, access.principal)
     with traced(system, [_request(call) for call in calls]) as requests:
         answers = await system.engine.submit(requests, access.principal)
     return _handles(access, calls, answers)
@@ -67,9 +67,9 @@ def submit_calls_within(access: Access, system: System, calls: Many, connection:
 def all_or_raise(answers: Sequence[Answer]) -> list[Handle[Any]]:
     """The handles; raises the first error when there is one, with its `index` and the ids of what was submitted."""
     handles = [answer for answer in answers if isinstance(answer, Handle)]
-    errors = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, PerdureError)]
-    if not errors:
+    if len(handles) == len(answers):
         return handles
+    errors = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer, PerdureError)]
     index, first = errors[0]
     if len(answers) > 1:
         # The answers are the caller's: what is raised tells more than the one that it is made of.
@@ -100,10 +100,19 @@ def _request(call: Call[Any] | TaskRequest, inherit: bool = False) -> TaskReques
 
 
 def _handles(access: Access, calls: Many, answers: Sequence[Submitted | PerdureError]) -> list[Answer]:
-    return [
-        answer if isinstance(answer, PerdureError) else _handle(access, call, answer)
-        for call, answer in zip(calls, answers, strict=True)
-    ]
+    handles: list[Answer] = []
+    task: Task[..., Any] | None = None
+    handler = None
+    for call, answer in zip(calls, answers, strict=True):
+        if isinstance(answer, PerdureError):
+            handles.append(answer)
+            continue
+        own = call.task if isinstance(call, Call) else None
+        if own is not task:
+            task, handler = own, own.handler if own is not None else None
+        id, state, replayed = answer
+        handles.append(Handle(access, id, handler, replayed=replayed, state=state))
+    return handles
 
 
 def _handle(access: Access, call: Call[Any] | TaskRequest, answer: Submitted) -> Handle[Any]:

@@ -10,6 +10,7 @@ from perdure.domain import limits
 from perdure.domain.retry import Retry
 from perdure.domain.task import NOTHING_RARE, ON_LOSS, FailurePolicy, Rare, Task, Terms, Trigger
 from perdure.engine import encoding
+from perdure.engine.encoding import Checked
 from perdure.engine.kinds import Defaults, Kind, Kinds, Names, check_capabilities
 from perdure.engine.names import check_key, check_prose
 from perdure.engine.quantities import check_choice, check_count, check_priority, instant_us, seconds_us
@@ -130,10 +131,14 @@ class TaskBuilder:
         return template
 
     def _payload(self, request: TaskRequest, kind: Kind, bound: Collection[str] = ()) -> str:
-        data = encoding.encode(request.payload, "payload", self._payload_max_bytes)
+        said = request.payload
+        if type(said) is Checked and len(said.data) <= self._payload_max_bytes:
+            data = said.data
+        else:
+            data = encoding.encode(said, "payload", self._payload_max_bytes)
         if bound and data == _NULL:
             data = _NO_FIELDS
-        if kind.schema is not None and not kind.is_known_to_take(request.payload):
+        if kind.schema is not None and not kind.is_known_to_take(said):
             kind.check_payload(data, bound)
         self.bytes_left -= len(data)
         if self.bytes_left < 0:

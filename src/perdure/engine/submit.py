@@ -17,8 +17,8 @@ from perdure.store.ledger import Ledger, Submitted
 
 Answer = Submitted | PerdureError
 
-STRETCH = 500
-"""How many tasks are built at a time."""
+STRETCH = 1_000
+"""How many tasks are built at a time and then written: each write costs a sync, and building holds the loop up."""
 TEMPLATES_MAX = 1_000
 """Kinds are names that callers make up: no more of them are remembered."""
 
@@ -131,15 +131,13 @@ def _check_count(requests: Sequence[TaskRequest]) -> None:
 
 def _build(builder: TaskBuilder, requests: Sequence[TaskRequest]) -> tuple[list[Answer | None], list[Task]]:
     """The refusals in their places, and the tasks of the others."""
-    answers: list[Answer | None] = []
+    answers: list[Answer | None] = [None] * len(requests)
     tasks: list[Task] = []
-    for request in requests:
+    for place, request in enumerate(requests):
         try:
             tasks.append(builder.build(request))
         except Refused as refusal:
-            answers.append(refusal)
-        else:
-            answers.append(None)
+            answers[place] = refusal
     return answers, tasks
 
 
@@ -157,5 +155,7 @@ def _shared(stored: Sequence[list[Answer] | Exception], counts: Sequence[int]) -
 
 def _filled(answers: list[Answer | None], stored: Sequence[Answer]) -> list[Answer]:
     """The answers of the store, put where no refusal stands."""
+    if len(stored) == len(answers):
+        return list(stored)
     rest = iter(stored)
     return [next(rest) if answer is None else answer for answer in answers]

@@ -85,10 +85,11 @@ def write_tasks(
     if not tasks:
         return Written([], 0)
     first = int(tx.value("task_last")) + 1
-    shapes, shape_of_task = _write_specifications(tx, tasks, lanes, first, job)
+    shapes, shape_of_terms = _write_specifications(tx, tasks, lanes, first, job)
     tx.announce(Topic.READY)
     if pending or any(shape.others for shape in shapes):
-        lane_of_task = [shape.number for shape in shape_of_task]
+        tx.announce(Topic.DUE)
+        lane_of_task = [shape_of_terms[id(task.terms)].number for task in tasks]
         return Written(_write_live(tx, tasks, lane_of_task, first, pending), first)
     moves: Counter[tuple[int, str]] = Counter()
     for shape in shapes:
@@ -99,11 +100,10 @@ def write_tasks(
 
 def _write_specifications(
     tx: Transaction, tasks: Sequence[Task], lanes: Lanes, first: int, job: int | None
-) -> tuple[Collection["_Shape"], list["_Shape"]]:
-    """Returns the shapes that there are, and which each task has."""
+) -> tuple[Collection["_Shape"], dict[int, "_Shape"]]:
+    """Returns the shapes that there are, and which belongs to terms: by the id of the object."""
     shapes: dict[Terms, _Shape] = {}
     shape_of_terms: dict[int, _Shape] = {}
-    shape_of_task = []
     for n, (id_, payload, terms, rare) in enumerate(tasks, first):
         shape = shape_of_terms.get(id(terms))
         if shape is None:
@@ -114,7 +114,6 @@ def _write_specifications(
             shape.plain += (n, id_, payload)
         else:
             shape.others += (n, id_, payload, *_rare_columns(rare))
-        shape_of_task.append(shape)
     numbers = lanes.numbers(tx, {shape.lane for shape in shapes.values()})
     for shape in shapes.values():
         shape.number = numbers[shape.lane]
@@ -123,7 +122,7 @@ def _write_specifications(
             tx.insert("task_insert_plain", constants, shape.plain, PLAIN_WIDTH)
         if shape.others:
             tx.insert("task_insert", constants, shape.others, WIDTH)
-    return shapes.values(), shape_of_task
+    return shapes.values(), shape_of_terms
 
 
 class _Shape:
