@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -12,8 +12,10 @@ from psycopg import errors
 
 from backends.postgres.opened import end_sessions, one, opened, operation, plain
 from perdure.errors import Invalid, StoreBusy, StoreUnreachable
+from perdure.store.postgres.held_up import TURNS_MAX
 from perdure.store.postgres.lifeline import RETRIES_MAX
 from perdure.store.postgres.session import Session
+from perdure.store.postgres.store import LOCK_TIMEOUT
 from perdure.store.relational import definitions
 from perdure.store.relational.operation import Operation
 
@@ -126,6 +128,50 @@ async def test_a_lock_that_is_not_had_in_time_makes_the_store_busy(postgres_data
             holder.execute("BEGIN; LOCK TABLE perdure_definitions")
             with pytest.raises(StoreBusy, match="left open"):
                 await store.definitions.put("default", "queue", "q", "{}", "bob")
+
+
+async def test_what_needs_a_lock_that_is_held_waits_for_it_and_holds_up_nobody_else(postgres_database: str) -> None:
+    """Calls that gather behind one another, of which one needs a row that somebody else has."""
+
+    def apply(tx: Any, items: list[Any]) -> list[Any]:
+        for name in items:
+            tx.connection.execute("INSERT INTO perdure_meta (key, value) VALUES (%s, '')", [name])
+        return items
+
+    insert, waiting = operation(apply), []
+    async with opened(postgres_database) as store:
+        gather = store.writer.gather
+        with plain(postgres_database) as holder:
+            holder.execute("BEGIN; INSERT INTO perdure_meta (key, value) VALUES ('held', '')")
+            waiting = [asyncio.ensure_future(_of(gather(insert, [name]))) for name in ("a", "held", "b", "c")]
+            others = [each for n, each in enumerate(waiting) if n != 1]
+            assert await asyncio.wait_for(asyncio.gather(*others), LOCK_TIMEOUT / 2) == [["a"], ["b"], ["c"]]
+            assert await asyncio.wait_for(_of(gather(insert, ["later"])), LOCK_TIMEOUT / 2) == ["later"]
+            assert not waiting[1].done()
+            holder.execute("ROLLBACK")
+        assert await waiting[1] == ["held"]
+
+
+async def test_where_all_of_a_flush_needs_what_is_held_nobody_asks_for_each(postgres_database: str) -> None:
+    runs: list[int] = []
+
+    def apply(tx: Any, items: list[Any]) -> list[Any]:
+        runs.append(len(items))
+        tx.connection.execute("LOCK TABLE perdure_meta IN SHARE MODE")
+        return items
+
+    lock = operation(apply)
+    async with opened(postgres_database, lock_timeout=0.5) as store:
+        with plain(postgres_database) as holder:
+            holder.execute("BEGIN; INSERT INTO perdure_meta (key, value) VALUES ('held', '')")
+            waiting = [store.writer.gather(lock, [n]) for n in range(500)]
+            answers = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {type(answer) for answer in answers} == {StoreBusy}
+    assert len(runs) <= 4 * TURNS_MAX
+
+
+async def _of(answer: Awaitable[list[Any]]) -> list[Any]:
+    return await answer
 
 
 async def test_collisions_are_run_again_and_never_for_ever(postgres_database: str) -> None:

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from psycopg.errors import LockNotAvailable
+
 from perdure.errors import invariant
 from perdure.flush import Call, grouped, merged, share
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.faults import DATA_FAULTS, is_store_fault, translate
+from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS, HeldUp
 from perdure.store.postgres.lifeline import Lifeline
 from perdure.store.postgres.session import Session
 from perdure.store.postgres.transaction import Transaction
@@ -18,25 +21,58 @@ from perdure.store.wakeups import Topic
 class Commits:
     """How a flush is run on a connection that writes."""
 
-    def __init__(self, lifeline: Lifeline, clock: StoreClock, announce: Callable[[Topic], None], place: str) -> None:
+    def __init__(
+        self, lifeline: Lifeline, clock: StoreClock, announce: Callable[[Topic], None], place: str, patience: float
+    ) -> None:
         self.lifeline = lifeline
         self._clock = clock
         self._announce = announce
+        self._held = HeldUp(patience)
         self._blame = Blame(
-            is_store_fault=is_store_fault,
+            # A lock that others hold keeps back who needs it, and nobody else.
+            is_store_fault=lambda error: is_store_fault(error) and not isinstance(error, LockNotAvailable),
             is_data_fault=lambda error: isinstance(error, DATA_FAULTS),
             translate=lambda error: translate(error, place),
         )
 
     def flush(self, calls: Sequence[Call]) -> None:
         """Run the calls and give each its answer. Raises nothing: every failure is some call's answer."""
+        self._held.sift(self._flush(calls))
+        while self.held_up:
+            self.lifeline.pause(HELD_PAUSE_SECONDS)
+            self.finish(turns=1)
+
+    @property
+    def held_up(self) -> bool:
+        """Whether calls without an answer wait for a lock."""
+        return bool(self._held.calls)
+
+    def attempt(self, calls: Sequence[Call]) -> list[Call]:
+        """Run the calls, and those whose turn it is again; return the ones that have their answer now.
+
+        What needs a lock that others hold is kept for a later attempt, until its patience is over. Raises nothing.
+        """
+        return self._held.sift(self._flush([*calls, *self._held.take_due()]))
+
+    def finish(self, turns: int | None = None) -> list[Call]:
+        """Try what waits for a lock, at most so many times, and return what has its answer then. Raises nothing."""
+        answered: list[Call] = []
+        while self.held_up and turns != 0:
+            answered += self._held.sift(self._flush(self._held.take()))
+            turns = None if turns is None else turns - 1
+        return answered
+
+    def _flush(self, calls: Sequence[Call]) -> Sequence[Call]:
+        if not calls:
+            return calls
         try:
-            commit(grouped(calls), self._transact, self._blame)
+            commit(grouped(calls), self._held.bounded(self._transact), self._blame)
         except Exception as error:
             translated = self._blame.translate(error)
             for call in calls:
                 if not call.answered:
                     call.error = own(translated)
+        return calls
 
     def do(self, operation: Operation, item: Any) -> Any:
         """Run one item by itself and return its result. Raises what went wrong."""

@@ -101,6 +101,10 @@ class Lifeline:
             raise error
         self._stop.wait(RECONNECT_PAUSE_SECONDS * self._chance.uniform(0.5, 1.5))
 
+    def pause(self, seconds: float) -> None:
+        """Wait before a transaction is run again."""
+        self._stop.wait(seconds)
+
     def _pause(self, collisions: int) -> None:
         most_ms = min(RETRY_PAUSE_MS * 2**collisions, RETRY_PAUSE_MAX_MS)
         self._stop.wait(self._chance.uniform(0, most_ms) / 1_000)

@@ -13,6 +13,7 @@ from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.connecting import PREPARE_AUTO, READ_COMMITTED, Address, Connector
 from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.held_up import LOCK_TURN_MS
 from perdure.store.postgres.job_submission import submit_jobs
 from perdure.store.postgres.ledger import PostgresLedger
 from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Lifeline
@@ -88,10 +89,11 @@ class PostgresStore:
         "on" or "off". Raises `Misuse`, `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreUnusable`,
         `SchemaTooNew` and `SchemaTooOld`.
         """
-        timeouts = Limits(round(lock_timeout * 1_000), STATEMENT_TIMEOUT_MS, QUESTION_TIMEOUT_MS)
+        turn_ms = min(LOCK_TURN_MS, round(lock_timeout * 1_000))
+        timeouts = Limits(turn_ms, STATEMENT_TIMEOUT_MS, QUESTION_TIMEOUT_MS)
         connector = Connector(Address(url), timeouts, isolation, prepare)
         talker = talker_of(connector, hints)
-        parts = Parts(connector, StoreClock(clock), patience)
+        parts = Parts(connector, StoreClock(clock), patience, lock_timeout)
         if inline:
             parts.prepare(migrate)
             return cls._inline(parts)
@@ -125,10 +127,13 @@ class PostgresStore:
 class Parts:
     """What the parts of one open store have in common."""
 
-    def __init__(self, connector: Connector, clock: StoreClock, patience: float) -> None:
+    def __init__(
+        self, connector: Connector, clock: StoreClock, patience: float, lock_timeout: float = LOCK_TIMEOUT
+    ) -> None:
         self.connector = connector
         self.clock = clock
         self.patience = patience
+        self.lock_timeout = lock_timeout
         self.inheritance = Inheritance()
         self.hub = Hub()
         self.stop = threading.Event()
@@ -141,7 +146,7 @@ class Parts:
     def commits(self, name: str, announce: Callable[[Topic], None]) -> Commits:
         """What writes for the flusher of this name."""
         lifeline = self.first if name == WRITES else self.lifeline()
-        return Commits(lifeline, self.clock, announce, self.connector.place)
+        return Commits(lifeline, self.clock, announce, self.connector.place, self.lock_timeout)
 
     def asking(self, lifeline: Lifeline | None = None) -> Asking:
         """What reads, on a session of its own unless one is given."""

@@ -13,6 +13,7 @@ from perdure.flush import Backlog, Call, deliver
 from perdure.joining import join
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.forking import Inheritance
+from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS
 from perdure.store.relational.finished import Finished
 from perdure.store.relational.operation import Operation
 
@@ -50,12 +51,10 @@ class Flusher:
     def _run(self) -> None:
         commits, backlog = self.commits, self._backlog
         while True:
-            if backlog.wait(None):
-                calls = backlog.take()
-                commits.flush(calls)
-                deliver(calls)
-                del calls
-            elif backlog.closed:
+            if backlog.wait(HELD_PAUSE_SECONDS if commits.held_up else None) or not backlog.closed:
+                deliver(commits.attempt(backlog.take()))
+            else:
+                deliver(commits.finish())
                 break
         commits.close()
 
