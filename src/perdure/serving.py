@@ -186,6 +186,7 @@ class Serving:
     async def _work(self, watched: Watched) -> str | None:
         app = self._app
         await watched.system.engine.declare(app.registry.definitions(), app.principal)
+        await app.schedules.declare_on(watched.system.engine.schedules, app.principal)
         worker = watched.worker(app, self._seen("worker"), self._options)
         if self._gateway is not None:
             self._gateway.readiness.expect("worker")

@@ -12,6 +12,8 @@ from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
 from perdure.app.opening import Openings
 from perdure.app.running import Working, run_until_signal
+from perdure.app.schedules import AppSchedules, ScheduleOptions
+from perdure.app.schedules import T as ScheduledTask
 from perdure.app.submitting import Answer, Many, all_or_raise, submit_call, submit_calls
 from perdure.app.sync import SyncApp
 from perdure.app.task import Call, KindOptions, R, Task, TaskDecorator, registration
@@ -63,6 +65,8 @@ class App:
         self.openings = Openings(lambda: open_system(self.settings, tracer=tracer))
         self.sync = SyncApp(self)
         """The same app for code without `await`."""
+        self.schedules = AppSchedules(self)
+        """What is done with schedules."""
         self.task(SLEEP_KIND)(sleep)
 
     async def __aenter__(self) -> Self:
@@ -101,6 +105,22 @@ class App:
             self.tasks[kind] = task
 
         return TaskDecorator(register, made)
+
+    def schedule(
+        self,
+        cron: str | None = None,
+        /,
+        *,
+        name: str | None = None,
+        payload: Any = None,
+        **options: Unpack[ScheduleOptions],
+    ) -> Callable[[ScheduledTask], ScheduledTask]:
+        """Declare, above `@app.task(...)`, when the task is to be submitted: workers of this app tell the store.
+
+        `@app.schedule("0 3 * * *", time_zone="Europe/Berlin")`, or `every` so many seconds, or once `at` an instant;
+        the other options, listed in `ScheduleOptions`, are policies. `name` is the kind where it is not said.
+        """
+        return self.schedules.declare(cron, name, payload, options)
 
     @overload
     async def submit(

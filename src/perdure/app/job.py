@@ -130,6 +130,11 @@ class JobBuilder:
             idempotency_key=idempotency_key,
         )
 
+    def hand_over(self) -> JobRequest:
+        """The same, for somebody else to submit."""
+        self._done = True
+        return self.request()
+
     async def submit(self, idempotency_key: str | None = None) -> JobHandle:
         """Submit all of it in one transaction, or nothing. The same key again gives the job that it made.
 

@@ -17,6 +17,7 @@ from perdure.worker.backoff import Backoff
 from perdure.worker.registry import Registry
 
 if TYPE_CHECKING:
+    from perdure.app.schedules import AppSchedules
     from perdure.worker.loop import Ending, Worker
 
 log = logging.getLogger("perdure.run")
@@ -29,6 +30,7 @@ class Employer(Protocol):
 
     registry: Registry
     principal: Principal
+    schedules: "AppSchedules"
 
     async def system(self) -> System:
         """Store and engine, opened if need be."""
@@ -97,6 +99,7 @@ class Working:
         system = await self._app.system()
         if system.store is not None or not self._draining:
             await system.engine.declare(self._app.registry.definitions(), self._app.principal)
+            await self._app.schedules.declare_on(system.engine.schedules, self._app.principal)
         system.known_kinds.update(handler.kind for handler in self._app.registry)
         self._worker = system.worker(self._app.registry, **self._options)
         return system, self._worker

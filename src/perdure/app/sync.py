@@ -10,6 +10,7 @@ from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
 from perdure.app.node import Node
 from perdure.app.portal import Portal, refuse_inside_loop
+from perdure.app.schedules import SyncSchedules
 from perdure.app.submitting import Many, all_or_raise, submit_calls, submit_calls_within
 from perdure.app.task import Call, R, R_co, Task
 from perdure.domain.states import JobState, TaskState
@@ -146,6 +147,8 @@ class SyncApp:
         """Let go of the store and end the background thread; a later use starts again."""
         self.portal.close()
 
+        self.schedules = SyncSchedules(app)
+        """See `App.schedules`."""
     @overload
     def submit(
         self, task: Task[..., R] | Call[R], /, *args: Any, connection: Any = None, **fields: Any

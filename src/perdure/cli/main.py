@@ -18,6 +18,7 @@ from perdure.cli import (
     job,
     organization,
     queue,
+    schedule,
     serve,
     submit,
     task,
@@ -49,6 +50,7 @@ app.add_typer(task.app, name="task")
 app.add_typer(job.app, name="job")
 app.add_typer(queue.app, name="queue")
 app.add_typer(organization.app, name="organization")
+app.add_typer(schedule.app, name="schedule")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(database.app, name="db")
 

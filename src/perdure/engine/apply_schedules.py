@@ -10,7 +10,7 @@ from perdure.engine.names import check_title
 from perdure.engine.requests import Principal
 from perdure.engine.schedule_definition import ScheduleDefinition, definition_of, document_of
 from perdure.engine.schedule_views import Definition, ScheduleOperations, ScheduleView
-from perdure.errors import Invalid
+from perdure.errors import Invalid, Refused
 
 Action = Literal["create", "change", "delete", "keep"]
 
@@ -45,8 +45,15 @@ class ApplySchedules:
             if step.action == "delete":
                 await self._operations.delete(step.name, by)
             elif step.action != "keep":
-                await self._operations.put(step.name, wanted[step.name], by)
+                await self._put(step.name, wanted[step.name], by)
         return steps
+
+    async def _put(self, schedule: str, wanted: ScheduleDefinition, by: Principal) -> None:
+        try:
+            await self._operations.put(schedule, wanted, by)
+        except Refused as refusal:
+            refusal.fields["schedule"] = schedule
+            raise
 
     async def _step(self, schedule: str, wanted: ScheduleDefinition, name: str, by: Principal) -> Step:
         before = await self._operations.get(schedule, by)
@@ -54,7 +61,7 @@ class ApplySchedules:
             return Step(schedule, "create")
         owner = before.definition.get("set")
         if owner is not None and owner != name:
-            raise Invalid(f"schedule {schedule!r} belongs to set {owner!r}, not to {name!r}", field=schedule)
+            raise Invalid(f"schedule {schedule!r} belongs to set {owner!r}, not to {name!r}", schedule=schedule)
         said = msgspec.json.decode(document_of(wanted))
         fields = {field for field in {*said, *before.definition} if said.get(field) != before.definition.get(field)}
         return Step(schedule, "change" if fields else "keep", tuple(sorted(fields)))

@@ -59,16 +59,24 @@ def read_job_file(path: FilePath, time_scale: float = 1.0) -> JobFile:
     `time_scale` multiplies the recorded run times of a WfFormat file, and the seconds of sleeps in perdure's own.
     Raises `Malformed` when it cannot be read or parsed and `Invalid` when it breaks a rule, both with the place.
     """
+    return read_job(str(path), _content(path), time_scale)
+
+
+def read_document(path: FilePath) -> Document:
+    """What a `.json`, `.yaml` or `.yml` file says. Raises `Malformed`, with the place, when it cannot be read."""
+    return _parsed(str(path), _content(path))
+
+
+def _content(path: FilePath) -> bytes:
     name = str(path)
     try:
         if path.is_dir():
             raise malformed(name, None, "this is a directory; name a file")
         if path.stat().st_size > DOCUMENT_MAX_BYTES:
             raise malformed(name, None, f"the file is larger than {DOCUMENT_MAX_BYTES >> 20} MiB")
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise malformed(name, None, f"the file cannot be read: {error.strerror or error}") from None
-    return read_job(name, content, time_scale)
 
 
 def read_job(name: str, content: bytes, time_scale: float = 1.0) -> JobFile:

@@ -1,0 +1,58 @@
+"""Declared sets of schedules in files: `set`, its name, and `schedules`, their definitions by name."""
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+import msgspec
+
+from perdure.engine.schedule_definition import ScheduleDefinition
+from perdure.errors import Refused
+from perdure.jobfile.document import Document, Path, located
+from perdure.jobfile.reading import read_document
+
+_FIELDS = ("set", "schedules")
+
+
+class ScheduleFile(NamedTuple):
+    """A declared set, and where it stands."""
+
+    set: str
+    schedules: Mapping[str, ScheduleDefinition]
+    document: Document
+
+    def placed(self, schedule: str, refusal: Refused) -> Refused:
+        """The same refusal of one schedule, with the place in the file that it is about."""
+        field = refusal.fields.get("field")
+        rest: Path = tuple(field.split(".")) if isinstance(field, str) else ()
+        place = self.document.place(("schedules", schedule, *rest))
+        where = located(self.document.name, place)
+        return type(refusal)(f"{where}: schedule {schedule!r}: {refusal.message}", **refusal.fields)
+
+
+def read_schedule_file(path: FilePath) -> ScheduleFile:
+    """The set in a `.json`, `.yaml` or `.yml` file. Raises `Malformed` and `Invalid`, with the place."""
+    document = read_document(path)
+    value = document.value
+    if not isinstance(value, dict):
+        document.refuse((), "a set of schedules is an object with set and schedules")
+    for field in value:
+        if field not in _FIELDS:
+            document.refuse((field,), f"a set of schedules has no field {field!r}; known are {', '.join(_FIELDS)}")
+    if not isinstance(value.get("set"), str):
+        document.refuse(("set",), "name the set: what is gone from it is deleted")
+    schedules = value.get("schedules")
+    if not isinstance(schedules, dict):
+        document.refuse(("schedules",), "give the schedules by their names")
+    return ScheduleFile(
+        value["set"], {name: _definition(document, name, each) for name, each in schedules.items()}, document
+    )
+
+
+def _definition(document: Document, name: str, value: Any) -> ScheduleDefinition:
+    try:
+        return msgspec.convert(value, ScheduleDefinition)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        steps = tuple(path.rstrip("`").split(".")) if path else ()
+        document.refuse(("schedules", name, *steps), message)

@@ -1,0 +1,99 @@
+"""`perdure schedule`: sets in files, and one schedule at a time."""
+
+from pathlib import Path
+
+from cli.conftest import Perdure
+
+CREW = """\
+set: crew
+schedules:
+  nightly:
+    cron: "0 3 * * *"
+    time_zone: Europe/Berlin
+    overlap: queue_one
+    task: {kind: report.render, payload: {month: "2026-11"}}
+  beat:
+    every: 60
+    task: {kind: beat}
+"""
+
+
+def applied(perdure: Perdure, text: str = CREW) -> None:
+    Path("crew.yaml").write_text(text, encoding="utf-8")
+    assert perdure("schedule", "apply", "crew.yaml").code == 0
+
+
+def test_a_file_converges_and_says_before_what_it_would_do(perdure: Perdure):
+    Path("crew.yaml").write_text(CREW, encoding="utf-8")
+    assert perdure("db", "migrate").code == 0
+    planned = perdure("schedule", "apply", "crew.yaml", "--dry-run", "--json").json
+    assert [(each["name"], each["action"]) for each in planned["steps"]] == [("beat", "create"), ("nightly", "create")]
+    assert perdure("schedule", "list", "--json").json["schedules"] == []
+    assert "create" in perdure("schedule", "apply", "crew.yaml").out
+    again = perdure("schedule", "apply", "crew.yaml", "--json").json
+    assert {each["action"] for each in again["steps"]} == {"keep"}
+    applied(perdure, CREW.replace("every: 60", "every: 90").replace("  nightly:", "  other:"))
+    assert [each["name"] for each in perdure("schedule", "list", "--json").json["schedules"]] == ["beat", "other"]
+    assert [each["name"] for each in perdure("schedule", "list", "--set", "x", "--json").json["schedules"]] == []
+
+
+def test_what_is_wrong_in_a_file_is_told_with_its_place(perdure: Perdure):
+    for old, new, said in (
+        ('"0 3 * * *"', '"61 3 * * *"', "crew.yaml:4:5: schedule 'nightly': cron: minute must be 0 to 59"),
+        ("Europe/Berlin", "Mars/Olympus", "crew.yaml:5:5"),
+        ("every: 60", "every: 0", "crew.yaml:9:5"),
+        ("every: 60", "evry: 60", "crew.yaml:8:3: schedules.beat: Object contains unknown field `evry`"),
+        ("set: crew", "sets: crew", "has no field 'sets'"),
+        ("schedules:", "schedules: []\nother:", "other"),
+    ):
+        Path("crew.yaml").write_text(CREW.replace(old, new), encoding="utf-8")
+        answer = perdure("schedule", "apply", "crew.yaml")
+        assert answer.code == 2
+        assert said in answer.err, answer.err
+
+
+def test_one_schedule_is_shown_paused_resumed_asked_for_and_deleted(perdure: Perdure):
+    applied(perdure)
+    shown = perdure("schedule", "show", "nightly")
+    assert "0 3 * * * Europe/Berlin" in shown.out
+    assert "task report.render" in shown.out
+    assert perdure("schedule", "show", "nightly", "--json").json["definition"]["set"] == "crew"
+    assert perdure("schedule", "pause", "nightly", "--json").json["paused"] is True
+    assert "paused" in perdure("schedule", "list").out
+    assert perdure("schedule", "resume", "nightly", "--json").json["paused"] is False
+    task = perdure("schedule", "trigger", "nightly").out.strip()
+    assert perdure("task", "show", task, "--json").json["principal"] == "schedule:nightly"
+    span = ("--from", "2026-03-28T00:00Z", "--to", "2026-03-30T00:00Z")
+    filled = perdure("schedule", "backfill", "nightly", *span, "--json").json["made"]
+    assert [each["replayed"] for each in filled] == [False, False]
+    assert "was there" in perdure("schedule", "backfill", "nightly", *span).out
+    assert len(perdure("schedule", "fires", "nightly", "--json").json["fires"]) == 3
+    assert "backfill" in perdure("schedule", "fires", "nightly", "--limit", "2").out
+    assert perdure("schedule", "delete", "nightly").code == 2
+    assert perdure("schedule", "delete", "nightly", "--yes").code == 0
+    assert len(perdure("schedule", "fires", "nightly", "--json").json["fires"]) == 3
+    for verb in ("show", "pause", "resume", "trigger", "preview"):
+        assert perdure("schedule", verb, "nightly").code == 2
+    assert perdure("schedule", "fires", "nobody").code == 2
+
+
+def test_a_preview_needs_a_schedule_or_an_expression(perdure: Perdure):
+    expression = ("--cron", "30 2 * * *", "--time-zone", "Europe/Berlin", "--after", "2026-03-28T12:00Z")
+    assert perdure("schedule", "preview", *expression, "-n", "2").out.splitlines() == [
+        "2026-03-29 03:00:00 +0200 Sun",
+        "2026-03-30 02:30:00 +0200 Mon",
+    ]
+    skipped = perdure("schedule", "preview", *expression, "-n", "1", "--gap", "skip", "--json").json
+    assert skipped["instants"] == ["2026-03-30T00:30:00.000000Z"]
+    applied(perdure)
+    assert len(perdure("schedule", "preview", "nightly", "-n", "3").out.splitlines()) == 3
+    for wrong in (
+        (),
+        ("nightly", "--cron", "@daily"),
+        ("--cron", "nonsense"),
+        ("--cron", "@daily", "--time-zone", "Nowhere"),
+        ("nightly", "--after", "yesterday"),
+        ("nightly", "--after", "2026-01-01T00:00"),
+        ("nightly", "-n", "0"),
+    ):
+        assert perdure("schedule", "preview", *wrong).code == 2, wrong
