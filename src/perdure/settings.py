@@ -121,9 +121,12 @@ class Settings:
     default_timeout: float | None = _setting(
         None, "The timeout of attempts for which neither task nor kind has one; unset: none."
     )
-    heartbeat: float = _setting(10.0, "How often a worker says that it is there.")
+    heartbeat: float = _setting(20.0, "How often a worker says that it is there.")
     control_interval: float = _setting(0.25, "How often a worker that holds tasks asks for cancels.")
-    poll: float = _setting(2.0, "How often an idle worker asks for work that nothing announced.")
+    poll: float = _setting(
+        2.0,
+        "How soon a worker that finds nothing asks for work that nothing announced; twice as late each time, up to 30 s.",
+    )
     report_interval: float = _setting(0.2, "How long a worker gathers progress before it sends it.")
     task_logs: str = _setting(
         "info",

@@ -32,6 +32,7 @@ class Scripted:
         self.settled: list[Settling] = []
         self.away = False
         self.asked_for_time = 0
+        self.holds = True
         self.refuses = 0
         """So many suspensions are not stored."""
 
@@ -46,6 +47,10 @@ class Scripted:
         self._answer()
         self.asked_for_time += 1
         return self.store_us()
+
+    async def holding(self) -> bool:
+        self._answer()
+        return self.holds
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
         self._answer()

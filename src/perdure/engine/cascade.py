@@ -10,7 +10,7 @@ class Cascade:
 
     name = "cascade"
     interval_us = 20 * limits.SECOND_US
-    wakes_on = Topic.ENDED | Topic.CONTROL
+    wakes_on = Topic.FOLLOW | Topic.CONTROL
     rest_us = 50_000
 
     def __init__(self, ledger: Ledger, cancel_grace_us: int) -> None:

@@ -16,6 +16,10 @@ BACKOFF_LAST_US = 5 * limits.SECOND_US
 JITTER = 0.1
 PATIENT_HINTS = 3
 REST_DOUBLINGS = 3
+QUIET_US = 60 * limits.SECOND_US
+"""A duty that has found that nothing can come to be done runs that rarely, until something is announced."""
+STIRS = Topic.READY | Topic.DUE
+"""What ends such a quiet, beside what wakes the duty anyway: after it, the duty's interval counts again."""
 STORE_TIME_FRESH_US = 5 * limits.SECOND_US
 EARLY_US = 1_000
 """How long after its instant a thing is looked for, so that it is due by the store's clock when it is looked for."""
@@ -92,37 +96,45 @@ class DutyRunner:
 
     async def _keep_running(self, duty: Duty) -> None:
         subscription = self._wakeups.subscribe(duty.wakes_on)
+        stirring = self._wakeups.subscribe(duty.wakes_on | STIRS)
         failures = fruitless = 0
         hinted = False
         try:
             while True:
                 try:
-                    moved, wait_us = await self._run(duty)
+                    ran_us = self._clock.monotonic_us()
+                    swept, wait_us = await self._run(duty)
                 except Exception as error:
                     failures += 1
                     await asyncio.sleep(self._after_failure(duty, error, failures) / limits.SECOND_US)
                 else:
                     failures = 0
-                    fruitless = fruitless + 1 if hinted and not moved else 0
-                    hinted = await self._pause(subscription, _rest_us(duty, fruitless), wait_us)
+                    fruitless = fruitless + 1 if hinted and not swept.moved else 0
+                    rest_us = _rest_us(duty, fruitless)
+                    if swept.quiet and wait_us > duty.interval_us:
+                        hinted = await self._pause_quietly(duty, stirring, ran_us, rest_us, wait_us)
+                    else:
+                        hinted = await self._pause(subscription, rest_us, wait_us)
         finally:
             subscription.close()
+            stirring.close()
 
-    async def _run(self, duty: Duty) -> tuple[int, int]:
-        """Run once: how much moved, and the microseconds until the next run is due."""
+    async def _run(self, duty: Duty) -> tuple[Swept, int]:
+        """Run once: what that did, and the microseconds until the next run is due."""
         swept = await duty.run_once(self._clock.monotonic_us())
         if swept.moved:
             _log.debug("duty %s moved %d", duty.name, swept.moved)
         if swept.more:
-            return swept.moved, duty.rest_us
-        wait_us = round(duty.interval_us * (1.0 - self._chance.uniform(0.0, JITTER)))
+            return swept, duty.rest_us
+        longest_us = max(QUIET_US, duty.interval_us) if swept.quiet else duty.interval_us
+        wait_us = round(longest_us * (1.0 - self._chance.uniform(0.0, JITTER)))
         if swept.next_us is None:
-            return swept.moved, wait_us
+            return swept, wait_us
         due_us = await self._until(swept.next_us)
         if not swept.moved:
             # What is due and does not move (its queue is gone, another process has it) must not keep this one busy.
             due_us = max(due_us, duty.rest_us)
-        return swept.moved, min(wait_us, due_us)
+        return swept, min(wait_us, due_us)
 
     async def _until(self, instant_us: int) -> int:
         """Microseconds from now until an instant of the store's clock has passed."""
@@ -138,6 +150,18 @@ class DutyRunner:
         await asyncio.sleep(min(rest_us, wait_us) / limits.SECOND_US)
         left_us = wait_us - rest_us
         return left_us > 0 and bool(await subscription.wait(left_us / limits.SECOND_US))
+
+    async def _pause_quietly(self, duty: Duty, stirring: Subscription, ran_us: int, rest_us: int, wait_us: int) -> bool:
+        """As `_pause`; what may have ended the quiet brings the next run to its usual time."""
+        await asyncio.sleep(rest_us / limits.SECOND_US)
+        until_us = ran_us + wait_us
+        while (left_us := until_us - self._clock.monotonic_us()) > 0:
+            hinted = await stirring.wait(left_us / limits.SECOND_US)
+            if hinted & duty.wakes_on:
+                return True
+            if hinted:
+                until_us = min(until_us, ran_us + duty.interval_us)
+        return False
 
     def _after_failure(self, duty: Duty, error: Exception, failures: int) -> int:
         """Tell, and the microseconds to wait."""

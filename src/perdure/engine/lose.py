@@ -27,6 +27,7 @@ from perdure.domain.settlement import (
     settle_overdue,
     settle_revoked,
 )
+from perdure.engine.duties import QUIET_US
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.errors import Unavailable
 from perdure.store.ledger import Doubtful, Guard, Ledger, SettleAnswer, Settling, Swept
@@ -74,6 +75,8 @@ class Lose:
         self._policies = policies
         self._leases_us = leases_us
         self._last_run_us: int | None = None
+        self._paused_us = self.interval_us
+        """The longest that the next run may be away by plan."""
         self._store_was_away = False
         self._reading: _Reading | None = None
         self._held_back_until_us = 0
@@ -97,7 +100,9 @@ class Lose:
         self._store_was_away = False
         self._last_run_us = self._clock.monotonic_us()
         moved = sum(answer.answer is SettleAnswer.APPLIED for answer in answers)
-        return Swept(moved, None, len(found) >= limits.SWEEP_MAX_TASKS and moved > 0)
+        quiet = not found and not await self._ledger.holding()
+        self._paused_us = QUIET_US if quiet else self.interval_us
+        return Swept(moved, None, len(found) >= limits.SWEEP_MAX_TASKS and moved > 0, quiet)
 
     async def _look_for_doubts(self, started_us: int, found: list[Doubtful]) -> None:
         ended_us = self._clock.monotonic_us()
@@ -127,7 +132,7 @@ class Lose:
         """For how long nobody here could have seen the store, beyond the usual pause between two runs."""
         if self._last_run_us is None:
             return 0
-        absence_us = max(0, now_us - self._last_run_us - self.interval_us)
+        absence_us = max(0, now_us - self._last_run_us - self._paused_us)
         # A lease that was renewed as late as is usual runs out after two thirds of its length without the store.
         return absence_us * 3 // 2 if self._store_was_away else absence_us
 

@@ -10,7 +10,7 @@ class Promote:
 
     name = "promote"
     interval_us = 30 * limits.SECOND_US
-    wakes_on = Topic.READY
+    wakes_on = Topic.DUE
     rest_us = 50_000
 
     def __init__(self, ledger: Ledger) -> None:

@@ -17,7 +17,7 @@ class Retain:
         self._ledger = ledger
         self._retention = retention
         shortest_us = min((retention.keep_us, *retention.by_state.values()))
-        self.interval_us = min(60 * limits.SECOND_US, max(limits.SECOND_US, shortest_us // 4))
+        self.interval_us = min(300 * limits.SECOND_US, max(limits.SECOND_US, shortest_us // 4))
 
     async def run_once(self, now_us: int) -> Swept:
         """Remove at most one batch."""

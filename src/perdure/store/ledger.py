@@ -182,6 +182,8 @@ class Swept(NamedTuple):
     moved: int
     next_us: int | None
     more: bool
+    quiet: bool = False
+    """Nothing will be there to be done before something is announced."""
 
 
 class ParentResult(NamedTuple):
@@ -315,6 +317,9 @@ class Ledger(WorkerRegistry, JobLedger, Protocol):
 
     async def expire(self, limit: int) -> Swept:
         """Waiting tasks past their TTL -> `expired`; past their deadline -> `failed`, `dead_lettered` (`deadline`)."""
+
+    async def holding(self) -> bool:
+        """Whether any attempt is live."""
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
         """Attempts that a duty may have to end, each with the guard to settle it by. Reads only.

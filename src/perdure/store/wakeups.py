@@ -11,12 +11,16 @@ class Topic(Flag):
     """What may have changed."""
 
     READY = auto()
-    """Tasks became claimable, or will be at a time that was not known."""
+    """Tasks became claimable."""
     ENDED = auto()
     """Tasks or jobs ended."""
     CONTROL = auto()
     """A cancel, a pause or an order to a worker."""
-    ANY = READY | ENDED | CONTROL
+    DUE = auto()
+    """Tasks wait for a time that was not known."""
+    FOLLOW = auto()
+    """Ends are to be carried on to what hangs on them, or a job shall stop."""
+    ANY = READY | ENDED | CONTROL | DUE | FOLLOW
 
 
 class Subscription(Protocol):

@@ -35,6 +35,10 @@ from perdure.worker.worker_settings import WorkerSettings
 logger = logging.getLogger("perdure.worker")
 
 LISTEN_SECONDS = 60.0
+POLL_MAX_SECONDS = 30.0
+"""A worker that finds nothing time and again asks no less often than this."""
+FIRST_MAX_TASKS = 8
+"""A worker that had found no more work asks for so many at first."""
 CAPACITY_FACTOR = 2
 """The store counts what has ended and is on its way to be settled as held, too."""
 
@@ -82,6 +86,8 @@ class Worker:
         self._dry = False
         self._hinted = True
         self._poll_at_us = 0
+        self._fruitless = 0
+        """Claims that found nothing, since the last that did."""
         self._wake = asyncio.Event()
         self._attentive = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -266,6 +272,9 @@ class Worker:
 
     async def _claim(self, wanted: int) -> None:
         self._hinted = False
+        if self._dry:
+            # Few are waiting, if any: asking for less is quicker, and when these are had, the rest is asked for.
+            wanted = min(wanted, FIRST_MAX_TASKS)
         sent_us = self._clock.monotonic_us()
         wait = 0.0 if self.settings.stop_when_idle else self.settings.claim_wait
         call = self._source.claim(self.id, wanted, wait=wait)
@@ -273,8 +282,10 @@ class Worker:
         answered_us = self._clock.monotonic_us()
         self._dry = len(leases) < wanted and not wait
         if self._dry:
-            poll = self.settings.poll * self._chance.uniform(1.0, 1.5)
-            self._poll_at_us = answered_us + round(poll * SECOND_US)
+            # Less and less often while nothing comes: hints do, or the store tells waiters to look for themselves.
+            self._fruitless = 0 if leases else self._fruitless + 1
+            seconds = min(self.settings.poll * 2 ** min(self._fruitless, 10), max(self.settings.poll, POLL_MAX_SECONDS))
+            self._poll_at_us = answered_us + round(seconds * self._chance.uniform(1.0, 1.5) * SECOND_US)
         if leases:
             await self._admit(leases, sent_us, answered_us)
         elif wait:

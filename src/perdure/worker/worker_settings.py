@@ -43,7 +43,7 @@ class WorkerSettings:
     """How long a claim waits for work at a source that is far away; 0: it answers at once, and hints tell of work."""
     control_interval: float = 0.25
     """How often it asks for cancels while it holds anything."""
-    heartbeat: float = 10.0
+    heartbeat: float = 20.0
     """How often it says that it is there and learns its operator's orders."""
     report_interval: float = 0.2
     """How long progress is gathered before it is sent."""

@@ -91,7 +91,7 @@ class Writer:
 
     def begin(self) -> Transaction:
         """Open a transaction, as a flush does."""
-        return Transaction(self.session.connection, self.session.begin(durable=False))
+        return Transaction(self.session.connection, self.session.begin(durable=False), self.session.wire)
 
     def commit(self, tx: Transaction) -> None:
         """Commit it, and do what waited for that."""

@@ -70,8 +70,8 @@ async def test_a_commit_without_an_answer_is_sent_again_and_done_once(
     commit = Session.commit
     lost: list[str] = []
 
-    def lose_the_first(session: Session) -> None:
-        commit(session)
+    def lose_the_first(session: Session, hint: str | None = None) -> None:
+        commit(session, hint)
         if not lost:
             lost.append("answer")
             session.close()

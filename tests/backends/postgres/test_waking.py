@@ -34,7 +34,8 @@ async def test_what_commits_is_announced_to_other_processes(postgres_database: s
 async def test_a_process_is_not_woken_by_what_it_announced_itself(
     postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "SAFETY_EVERY_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_FIRST_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_LAST_US", 3_600 * SECOND_US)
     async with opened(postgres_database) as here, opened(postgres_database) as there:
         waiting, beside = here.wakeups.subscribe(Topic.READY), there.wakeups.subscribe(Topic.ANY)
         assert await waiting.wait(LONG) == Topic.READY
@@ -52,7 +53,8 @@ async def test_a_process_is_not_woken_by_what_it_announced_itself(
 async def test_a_listener_whose_session_was_ended_looks_at_once_and_listens_again(
     postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "SAFETY_EVERY_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_FIRST_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_LAST_US", 3_600 * SECOND_US)
     monkeypatch.setattr(conversation, "DEAF_EVERY_US", 3_600 * SECOND_US)
     async with opened(postgres_database) as here, opened(postgres_database) as there:
         waiting = here.wakeups.subscribe(Topic.READY)
@@ -70,7 +72,8 @@ async def test_while_hints_do_not_arrive_waiters_look_often_and_that_is_told_onc
     monkeypatch.setattr(conversation, "DEAF_EVERY_US", SECOND_US // 100)
     monkeypatch.setattr(conversation, "PROBE_ANSWER_US", SECOND_US // 20)
     monkeypatch.setattr(conversation, "PROBE_EVERY_US", SECOND_US // 10)
-    monkeypatch.setattr(conversation, "SAFETY_EVERY_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_FIRST_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_LAST_US", 3_600 * SECOND_US)
     with caplog.at_level(logging.WARNING, "perdure.store"):
         async with opened(postgres_database) as store:
             waiting = store.wakeups.subscribe(Topic.READY)
@@ -83,7 +86,8 @@ async def test_while_hints_do_not_arrive_waiters_look_often_and_that_is_told_onc
 
 async def test_in_good_times_waiters_look_now_and_then(postgres_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "DEAF_EVERY_US", 3_600 * SECOND_US)
-    monkeypatch.setattr(conversation, "SAFETY_EVERY_US", SECOND_US // 50)
+    monkeypatch.setattr(conversation, "SAFETY_FIRST_US", SECOND_US // 50)
+    monkeypatch.setattr(conversation, "SAFETY_LAST_US", SECOND_US // 50)
     async with opened(postgres_database) as store:
         waiting = store.wakeups.subscribe(Topic.ENDED)
         for _ in range(4):

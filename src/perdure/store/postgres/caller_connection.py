@@ -40,9 +40,7 @@ class CallerConnections:
         """
         lent = connection if isinstance(connection, LentConnection) else LentConnection(driver_connection(connection))
         _check_transaction(lent)
-        cursor = lent.cursor()
-        cursor.execute(STATEMENTS["caller_place"].text, {})
-        [(*place, server_us)] = cursor.fetchall()
+        [(*place, server_us)] = lent.run_together([(STATEMENTS["caller_place"], ())])[0].rows or []
         self._check_place(Place(*place))
         return Transaction(lent, self._clock.now_us(server_us))
 

@@ -1,7 +1,9 @@
 """Claiming: which waiting tasks a worker gets now."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from perdure.ambient import Clock, SystemClock
 from perdure.domain import limits
@@ -12,15 +14,22 @@ from perdure.store.postgres.folding import Folds
 from perdure.store.postgres.grants import Catalogue, Fitting, Grants
 from perdure.store.postgres.heads import Heads, Take
 from perdure.store.postgres.marks import Marks
+from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.bodies import from_columns
+from perdure.store.relational.gates import start
 from perdure.store.relational.lanes import Lane, Lanes
 from perdure.store.relational.sweeping import sweep_due, sweep_overdue
 from perdure.store.relational.transaction import batch
 
+_decode = msgspec.json.Decoder().decode
 _NO_PAYLOAD = Body(b"null")
 HELD_STEP_US = limits.SECOND_US
 """The bound below the fences that a worker holds is written when it has moved by this much."""
+KNOWN_MAX = 256
+"""How many workers' rows are remembered."""
+GUESS_AGAIN_US = limits.SECOND_US
+"""After a guess was wrong, none is made for so long."""
 ROUNDS_MAX = 3
 """How often a claim looks again when others took what it had seen."""
 
@@ -34,40 +43,124 @@ class _Worker(NamedTuple):
     order: str
     held_from: int
     newest_lane: int | None
+    due: bool
+    """Whether tasks wait that are due."""
+    overdue: bool
+    """Whether tasks wait past their TTL or deadline."""
+
+    def as_guessed(self, guess: "_Worker") -> bool:
+        """Whether a claim that took this row for `guess` has done right."""
+        same = self[1:4] == guess[1:4] and self.newest_lane == guess.newest_lane
+        return same and self.held_from >= guess.held_from and not self.due and not self.overdue
 
 
 class Claims:
     """Claims of one process, with what it remembers between them. Used by one thread at a time.
 
-    `folds` fold changes of counts on the way, after a claim.
+    `folds` fold changes of counts on the way, after a claim. `remind` is told after how many microseconds a worker that
+    got less than it wanted is to claim once more: by then what this claim has not looked at is looked at.
     """
 
-    def __init__(self, clock: Clock | None = None, folds: Folds | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        folds: Folds | None = None,
+        remind: Callable[[int], None] = lambda delay_us: None,
+    ) -> None:
         clock = clock or SystemClock()
         self._marks = Marks(clock)
         self._catalogue = Catalogue(clock, self._marks.keep_only)
         self._heads = Heads(clock, self._marks)
         self._folds = folds or Folds(clock)
+        self._remind = remind
+        self._monotonic_us = clock.monotonic_us
+        self._known: dict[str, _Worker] = {}
+        self._guess_again_us = 0
 
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
         """Lease tasks to the workers of these requests, one after the other, in the order of their rows' locks."""
         answers: list[list[Lease]] = [[] for _ in requests]
         for place in sorted(range(len(requests)), key=lambda place: requests[place].worker_id):
             answers[place] = self._claim(tx, requests[place])
-        self._folds.fold_if_time(tx)
+        few = any(len(leases) < len(each.leases) for leases, each in zip(answers, requests, strict=True))
+        if any(answers):
+            self._folds.fold_if_time(tx, awaited=few)
         return answers
 
     def _claim(self, tx: Transaction, request: ClaimRequest) -> list[Lease]:
-        worker = _look(tx, request.worker_id)
-        if worker is None or worker.order != WorkerOrder.WORK or not request.leases:
+        if not request.leases:
             return []
-        fitting = self._catalogue.fitting(tx, worker.grants, worker.newest_lane)
-        self._marks.look_below(tx, fitting.rank)
-        rows = self._lease(tx, worker, request.leases[: limits.CLAIM_MAX_TASKS], fitting)
+        leases = request.leases[: limits.CLAIM_MAX_TASKS]
+        begun_us = self._monotonic_us()
+        rows = self._guessed(tx, request.worker_id, leases)
+        if rows is None:
+            worker = _look(tx, request.worker_id)
+            if worker is None or worker.order != WorkerOrder.WORK:
+                return []
+            fitting = self._catalogue.fitting(tx, worker.grants, worker.newest_lane)
+            self._marks.look_below(tx, fitting.rank)
+            rows = self._lease(tx, worker, leases, fitting)
+            self._remember(worker)
+        if len(rows) < len(leases):
+            self._remind_when_committed(tx, begun_us)
         jobs = {row[23] for row in rows if row[23] is not None}
         if jobs:
             tx.run("job_start", batch=batch(sorted(jobs)))
+        start(tx, [(row[0], row[1], row[18]) for row in rows])
         return [_lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
+
+    def _remind_when_committed(self, tx: Transaction, begun_us: int) -> None:
+        """Something may be there all the same: below the marks, or in a lane that is not known yet."""
+        delay_us = max(self._marks.look_again_us, self._catalogue.load_all_us) - self._monotonic_us()
+        if min(self._marks.looked_us, self._catalogue.loaded_us) < begun_us:
+            tx.after_commit(lambda: self._remind(max(0, delay_us)))
+
+    def _remember(self, worker: _Worker) -> None:
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[worker.id] = worker
+
+    def _guessed(
+        self, tx: Transaction, worker_id: str, leases: Sequence[tuple[str, str]]
+    ) -> list[tuple[Any, ...]] | None:
+        """Claim in one message as if the worker's row and the lanes were as they were last; `None` where that is not
+        known. Where something else was true, it is all run again without guessing.
+        """
+        guess = self._known.get(worker_id)
+        fitting = None if guess is None else self._catalogue.remembered(guess.grants)
+        begun_us = self._monotonic_us()
+        if guess is None or fitting is None or begun_us < self._guess_again_us:
+            return None
+        if any(len(band) > 1 for band in fitting.bands):
+            return None
+        below, stale = self._marks.below(fitting.rank), self._catalogue.stale
+        takes, _ = self._takes(tx, fitting, len(leases))
+        asked = [("claim_look", {"worker": worker_id}), ("claim", _bindings(tx, guess, leases, takes))]
+        asked += [("claim_late", {"stretches": batch(below)})] * bool(below)
+        asked += [("claim_lanes", {"above": 0})] * stale
+        found, rows, *more = tx.run_together(asked)
+        worker = _worker_of(worker_id, found)
+        if worker is None or not worker.as_guessed(guess):
+            del self._known[worker_id]
+            self._guess_again_us = begun_us + GUESS_AGAIN_US
+            raise collided("a worker's row is not what it was")
+        self._known[worker_id] = worker
+        late = _decode(more.pop(0)[0][0]) if below else []
+        if below:
+            self._marks.looked(late, begun_us)
+        # Advancing past what lies below would hide it.
+        self._advance_when_committed(tx, rows, {lane for lane, _ in late})
+        others = stale and self._catalogue.loaded(more.pop(0), begun_us)
+        if len(rows) < len(leases) and (late or others) and all(row[22] is not None for row in rows):
+            fitting = self._catalogue.fitting(tx, worker.grants, worker.newest_lane)
+            rows += self._lease(tx, worker, leases[len(rows) :], fitting)
+        return rows
+
+    def _advance_when_committed(
+        self, tx: Transaction, rows: Sequence[tuple[Any, ...]], but: Collection[int] = ()
+    ) -> None:
+        picked = [(row[4], row[22]) for row in rows if row[22] is not None and row[4] not in but]
+        tx.after_commit(lambda: self._marks.advance(picked))
 
     def _lease(
         self, tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], fitting: Fitting
@@ -84,8 +177,7 @@ class Claims:
             missed += sum(take[3] for take in takes) - len(got)
             if sure or repeated or not missed or len(rows) == len(leases):
                 break
-        picked = [(row[4], row[22]) for row in rows if row[22] is not None]
-        tx.after_commit(lambda: self._marks.advance(picked))
+        self._advance_when_committed(tx, rows)
         return rows
 
     def _takes(self, tx: Transaction, fitting: Fitting, want: int) -> tuple[list[Take], bool]:
@@ -100,36 +192,45 @@ class Claims:
         return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
 
 
-def _look(tx: Transaction, worker: str) -> _Worker | None:
+def _look(tx: Transaction, worker_id: str) -> _Worker | None:
     """Lock the worker's row, so that no other claim of it goes on beside this one; and do first what time has done."""
-    found = tx.run("claim_look", worker=worker)
+    worker = _worker_of(worker_id, tx.run("claim_look", worker=worker_id))
+    if worker is not None and worker.due:
+        sweep_due(tx, limits.SWEEP_MAX_TASKS)
+    if worker is not None and worker.overdue:
+        sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
+    return worker
+
+
+def _worker_of(worker_id: str, found: Sequence[tuple[Any, ...]]) -> _Worker | None:
     if not found:
         return None
     ((kinds, queues, organizations, capabilities, capacity, order, held_from, due, overdue, newest_lane, paused),) = (
         found
     )
-    if due:
-        sweep_due(tx, limits.SWEEP_MAX_TASKS)
-    if overdue:
-        sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
     grants = Grants(kinds, queues, organizations, capabilities, paused)
-    return _Worker(worker, grants, capacity, order, held_from, newest_lane)
+    return _Worker(worker_id, grants, capacity, order, held_from, newest_lane, bool(due), bool(overdue))
 
 
 def _lease_from(
     tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], takes: Sequence[Take]
 ) -> list[tuple[Any, ...]]:
-    return tx.run(
-        "claim",
-        worker=worker.id,
-        leases=batch(leases),
-        known=batch({id: place for place, (id, _) in enumerate(leases)}),
-        want=len(leases),
-        stretches=batch(takes),
-        capacity=worker.capacity,
-        held_from=min(worker.held_from, tx.now_us),
-        held_step=HELD_STEP_US,
-    )
+    return tx.run("claim", **_bindings(tx, worker, leases, takes))
+
+
+def _bindings(
+    tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], takes: Sequence[Take]
+) -> dict[str, Any]:
+    return {
+        "worker": worker.id,
+        "leases": batch(leases),
+        "known": batch({id: place for place, (id, _) in enumerate(leases)}),
+        "want": len(leases),
+        "stretches": batch(takes),
+        "capacity": worker.capacity,
+        "held_from": min(worker.held_from, tx.now_us),
+        "held_step": HELD_STEP_US,
+    }
 
 
 def _lease_of(row: tuple[Any, ...], lane: Lane) -> Lease:

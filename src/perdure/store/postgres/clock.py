@@ -5,18 +5,67 @@ that nobody can tell. So each start is noted, and whoever first meets one that i
 a lease. A step of the clock while the server runs is noticed by the processes that run duties.
 """
 
-from perdure.ambient import Clock
+from collections.abc import Sequence
+
+from psycopg import errors
+
+from perdure.ambient import Clock, SystemClock
 from perdure.domain import limits
-from perdure.store.postgres.transaction import Transaction
+from perdure.store.postgres.session import Session
+from perdure.store.postgres.transaction import Opening, Transaction
+from perdure.store.postgres.wire import Answer
 from perdure.store.relational.doubting import suspend_losses
+
+STEP_US = 10_000
+"""The server's clock may drift by this against the machine's own between two transactions; more is a step."""
+
+
+class Stepped(errors.SerializationFailure):
+    """The server's clock is not where it was thought to be: run again, by now it is known."""
 
 
 class StoreClock:
-    """Store time for this process. `clock` replaces the server's, for tests."""
+    """Store time for this process. `clock` replaces the server's, for tests.
+
+    So that a transaction can begin together with its first statement, its instant is reckoned from what earlier
+    ones were told. Then it is compared with what the server's clock shows: had that stepped, all is run again.
+    """
 
     def __init__(self, clock: Clock | None) -> None:
         self._clock = clock
         self._noted_us = 0
+        self._monotonic_us = SystemClock().monotonic_us
+        self._ahead_us: int | None = None
+        """By how much the server's clock is ahead of the machine's monotonic one, as near as is known."""
+        self._latest_us = 0
+
+    def begin(self, session: Session, *, durable: bool) -> Transaction:
+        """A transaction that writes. The server hears of it by its first statement, where that is possible."""
+        queries = session.opening(durable=durable) if self._clock is None and self._ahead_us is not None else None
+        sent_us = self._monotonic_us()
+        if queries is None or self._ahead_us is None:
+            server_us = session.begin(durable=durable)
+            self._learn(sent_us, server_us)
+            return Transaction(session.connection, self.now_us(server_us), session.wire)
+        # Of two threads, the one that is later must not be the earlier one in the store.
+        now_us = self._latest_us = max(self._latest_us, sent_us + self._ahead_us)
+
+        def begun(answers: Sequence[Answer]) -> None:
+            ((*_, server_us),) = answers[-1].rows or [(0,)]
+            if not self._learn(sent_us, server_us):
+                raise Stepped("the server's clock has stepped")
+
+        return Transaction(session.connection, now_us, session.wire, Opening(queries, begun))
+
+    def _learn(self, sent_us: int, server_us: int) -> bool:
+        """Note what the server's clock showed since `sent_us`; whether it was about where it was thought to be."""
+        known_us = self._ahead_us
+        least_us, most_us = server_us - self._monotonic_us(), server_us - sent_us
+        if known_us is not None and least_us - STEP_US <= known_us <= most_us + STEP_US:
+            self._ahead_us = min(max(known_us, least_us), most_us)
+            return True
+        self._ahead_us, self._latest_us = least_us, 0
+        return known_us is None
 
     def now_us(self, server_us: int) -> int:
         """Microseconds since 1970 UTC as the store judges, where the server's clock shows `server_us`."""

@@ -1,7 +1,7 @@
 """Runs what has gathered as transactions on one connection. Used by one thread at a time."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from psycopg.errors import LockNotAvailable
 
@@ -18,15 +18,36 @@ from perdure.store.relational.operation import Operation
 from perdure.store.wakeups import Topic
 
 
+class Announcing(Protocol):
+    """Who tells what a commit has changed."""
+
+    def turn(self, topics: Topic) -> str | None:
+        """The text to announce right behind the commit; `None` where somebody else will, or nobody."""
+
+    def committed(self, topics: Topic, *, told: bool) -> None:
+        """The commit is done. `told`: the other processes were told behind it."""
+
+
+class Quiet:
+    """Tells nobody."""
+
+    def turn(self, topics: Topic) -> str | None:
+        """Nothing."""
+        return None
+
+    def committed(self, topics: Topic, *, told: bool) -> None:
+        """Nobody is told."""
+
+
 class Commits:
     """How a flush is run on a connection that writes."""
 
     def __init__(
-        self, lifeline: Lifeline, clock: StoreClock, announce: Callable[[Topic], None], place: str, patience: float
+        self, lifeline: Lifeline, clock: StoreClock, announcing: Announcing, place: str, patience: float
     ) -> None:
         self.lifeline = lifeline
         self._clock = clock
-        self._announce = announce
+        self._announcing = announcing
         self._held = HeldUp(patience)
         self._blame = Blame(
             # A lock that others hold keeps back who needs it, and nobody else.
@@ -89,16 +110,18 @@ class Commits:
     def _transact(self, groups: list[list[Call]]) -> None:
         durable = any(group[0].operation.durable for group in groups)
 
-        def run(session: Session) -> tuple[Transaction, list[list[Any]]]:
-            tx = Transaction(session.connection, self._clock.now_us(session.begin(durable=durable)))
+        def run(session: Session) -> tuple[Transaction, list[list[Any]], bool]:
+            tx = self._clock.begin(session, durable=durable)
             answers = [_apply(tx, group) for group in groups]
             self._clock.note(tx, session.server_start_us)
-            session.commit()
-            return tx, answers
+            tx.begin()
+            hint = self._announcing.turn(tx.topics) if tx.topics and not session.pooled else None
+            session.commit(hint)
+            return tx, answers, hint is not None
 
         self._conclude(*self.lifeline.run(run), groups)
 
-    def _conclude(self, tx: Transaction, answers: list[list[Any]], groups: list[list[Call]]) -> None:
+    def _conclude(self, tx: Transaction, answers: list[list[Any]], told: bool, groups: list[list[Call]]) -> None:
         """The transaction has committed: from here on nothing may make it run again."""
         for group, results in zip(groups, answers, strict=True):
             share(group, results)
@@ -110,7 +133,7 @@ class Commits:
                 for call in group:
                     call.error = own(error)
         if tx.topics:
-            self._announce(tx.topics)
+            self._announcing.committed(tx.topics, told=told)
 
 
 def _apply(tx: Transaction, group: list[Call]) -> list[Any]:

@@ -21,12 +21,15 @@ from perdure.store.postgres.statements import STATEMENTS
 from perdure.store.postgres.talking import Talker
 from perdure.store.wakeups import Topic
 
-PROBE_EVERY_US = 15 * SECOND_US
+PROBE_EVERY_US = 60 * SECOND_US
 PROBE_ANSWER_US = 2 * SECOND_US
 """How often a listener announces to itself, and how long that may take to arrive."""
-SAFETY_EVERY_US = 5 * SECOND_US
+SAFETY_FIRST_US = 10 * SECOND_US
+SAFETY_LAST_US = 30 * SECOND_US
 DEAF_EVERY_US = SECOND_US // 4
-"""How often waiters are told to look for themselves: while hints arrive, and while they do not."""
+"""How often waiters are told to look for themselves: while hints arrive, less and less often, and while they do not."""
+SAFETY = Topic.READY | Topic.ENDED
+"""What may have been missed where hints arrive: the death of whoever should have told. Duties look by themselves."""
 RECONNECT_EVERY_US = SECOND_US // 2
 _LONG_AGO_US = -(1 << 62)
 """Before any reading of a clock that began with the machine."""
@@ -61,6 +64,7 @@ class Conversation:
         """Whether the last announcement to itself has arrived."""
         self._probed_us = 0
         self._waited_us = _LONG_AGO_US
+        self._safety_us = SAFETY_FIRST_US
         self.complaint: str | None = None
         """Why nothing is heard from other processes, since that was so."""
         self.retry_us = 0
@@ -98,12 +102,17 @@ class Conversation:
             self._complain(_LOST_IN_POOLER)
             self._disconnect()
             self.retry_us = now_us + PROBE_EVERY_US
-        self._tell_to_look(now_us, SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
+        if self._hearing:
+            self._tell_to_look(now_us, self._safety_us, SAFETY)
+        else:
+            self._tell_to_look(now_us, DEAF_EVERY_US)
 
     def _listen(self, now_us: int) -> None:
         if self._ask(_LISTEN):
             self._listening = True
-            self._waited_us = _LONG_AGO_US
+            # Whatever was announced before has not been heard.
+            self._tell_to_look(now_us, 0)
+            self._safety_us = SAFETY_FIRST_US
             self._probe(now_us)
 
     def _probe(self, now_us: int) -> None:
@@ -112,16 +121,17 @@ class Conversation:
         self._ask(_NOTIFY, f"{self._name} {_PROBE}")
         self.hear()
 
-    def _tell_to_look(self, now_us: int, every_us: int) -> None:
+    def _tell_to_look(self, now_us: int, every_us: int, topics: Topic = Topic.ANY) -> None:
         if now_us >= self._waited_us + every_us:
             self._waited_us = now_us
-            self._hub.announce(Topic.ANY)
+            self._safety_us = min(2 * self._safety_us, SAFETY_LAST_US)
+            self._hub.announce(topics)
 
     def due_us(self) -> int:
         """When there is something to do at the latest."""
         if not self._hub.watched:
             return self._monotonic_us() + PROBE_EVERY_US
-        look_us = self._waited_us + (SAFETY_EVERY_US if self._hearing else DEAF_EVERY_US)
+        look_us = self._waited_us + (self._safety_us if self._hearing else DEAF_EVERY_US)
         if self._talker is None:
             return look_us
         if self._connection is None:
@@ -154,6 +164,7 @@ class Conversation:
         while self._arrived:
             heard |= self._understand(self._arrived.pop())
         if heard:
+            self._safety_us = SAFETY_FIRST_US
             self._hub.announce(Topic(heard))
 
     def _understand(self, payload: str) -> int:

@@ -5,6 +5,7 @@ from perdure.domain import limits
 from perdure.store.postgres.transaction import Transaction
 
 FOLD_EVERY_US = limits.SECOND_US
+FOLD_AWAITED_US = 10 * limits.SECOND_US
 FOLD_MAX_CHANGES = 5_000
 """The most changes that one fold takes. After a fold that took as many, the next chance is taken at once."""
 FOLD_WHOLE_EVERY = 60
@@ -24,10 +25,10 @@ class Folds:
         self._first = 0
         self._folded = 0
 
-    def fold_if_time(self, tx: Transaction) -> None:
-        """Fold some changes if the last fold was long enough ago."""
+    def fold_if_time(self, tx: Transaction, *, awaited: bool = False) -> None:
+        """Fold some changes if the last fold was long enough ago; later where somebody waits for what has been done."""
         now_us = self._monotonic_us()
-        if now_us >= self._next_us:
+        if now_us >= self._next_us + (FOLD_AWAITED_US if awaited else 0):
             self._next_us = now_us + FOLD_EVERY_US
             if self.fold(tx) >= FOLD_MAX_CHANGES:
                 self._next_us = now_us

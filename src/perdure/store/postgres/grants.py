@@ -1,6 +1,6 @@
 """Which lanes a worker may claim from, most urgent first."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -54,11 +54,14 @@ class Catalogue:
         self._lanes: dict[int, Lane] = {}
         self._newest = 0
         self._fitting: dict[Grants, Fitting] = {}
-        self._load_all_us = 0
+        self.load_all_us = 0
+        """When it is time to look at all lanes."""
+        self.loaded_us = 0
+        """When that was done last."""
 
     def fitting(self, tx: Transaction, grants: Grants, newest: int | None) -> Fitting:
         """The lanes that fit. `newest` is the highest number of a lane there is."""
-        if newest is not None and self._monotonic_us() >= self._load_all_us:
+        if newest is not None and self.stale:
             self._load_all(tx)
         elif newest is not None and newest > self._newest:
             self._lanes |= self._read(tx, above=self._newest)
@@ -69,6 +72,15 @@ class Catalogue:
                 self._fitting.clear()
             fitting = self._fitting[grants] = Fitting(_bands(self._find(grants)))
         return fitting
+
+    def remembered(self, grants: Grants) -> Fitting | None:
+        """The lanes that fit, as far as is known."""
+        return self._fitting.get(grants)
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is time to look at all lanes."""
+        return self._monotonic_us() >= self.load_all_us
 
     def lane(self, tx: Transaction, number: int) -> Lane:
         """What a lane stands for."""
@@ -81,17 +93,25 @@ class Catalogue:
         looked at now and then.
         """
         begun_us = self._monotonic_us()
+        self.loaded(tx.run("claim_lanes", above=0), begun_us)
+
+    def loaded(self, rows: Sequence[tuple[Any, ...]], begun_us: int) -> bool:
+        """Take all lanes as `claim_lanes` tells them, which was asked at `begun_us`; whether others fit than before."""
         before = self._lanes.keys()
-        self._lanes = self._read(tx, above=0)
-        if self._lanes.keys() != before:
+        self._lanes = self._understood(rows)
+        changed = self._lanes.keys() != before
+        if changed:
             self._fitting.clear()
             self._keep_only(self._lanes.keys())
-        ended_us = self._monotonic_us()
-        self._load_all_us = ended_us + max(LOAD_ALL_US, LOAD_ALL_SHARE * (ended_us - begun_us))
+        self.loaded_us = ended_us = self._monotonic_us()
+        self.load_all_us = ended_us + max(LOAD_ALL_US, LOAD_ALL_SHARE * (ended_us - begun_us))
+        return changed
 
     def _read(self, tx: Transaction, above: int) -> dict[int, Lane]:
         """The lanes above a number."""
-        rows = tx.run("claim_lanes", above=above)
+        return self._understood(tx.run("claim_lanes", above=above))
+
+    def _understood(self, rows: Sequence[tuple[Any, ...]]) -> dict[int, Lane]:
         found = {
             number: Lane(organization, queue, kind, tuple(_decode(capabilities)), priority)
             for number, organization, queue, kind, capabilities, priority in rows

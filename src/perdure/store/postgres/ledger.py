@@ -1,5 +1,6 @@
 """The ledger of this store: shared operations, and its own submission, claim, settle and renewal."""
 
+from collections.abc import Callable
 from typing import Any
 
 from perdure.ambient import SystemClock
@@ -20,9 +21,9 @@ class PostgresLedger(RelationalLedger):
     comes first when it is time.
     """
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: Readers, remind: Callable[[int], None]) -> None:
         self._folds = Folds(SystemClock())
-        claims = Claims(folds=self._folds)
+        claims = Claims(folds=self._folds, remind=remind)
         shapes = Shapes(
             submission.submit,
             job_submission.submit_jobs,

@@ -9,7 +9,7 @@ import concurrent.futures
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -17,8 +17,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from perdure.store.postgres.wire import Answer, Query
+
 T = TypeVar("T")
-Row = tuple[Any, ...]
 
 ABANDON_SECONDS = 5.0
 """How long a request to cut a statement short may take, and how soon it is made again while the statement goes on."""
@@ -35,10 +36,6 @@ class LentConnection:
         self._connection: Any = connection
         self._abandoned = False
 
-    def cursor(self, *, binary: bool = True) -> "LentCursor":
-        """A cursor of the store's own."""
-        return LentCursor(self)
-
     @property
     def autocommit(self) -> bool:
         """Whether each statement commits by itself outside of a transaction."""
@@ -54,14 +51,18 @@ class LentConnection:
         """How its transaction stands."""
         return TransactionStatus(self._connection.info.transaction_status)
 
-    def ask(self, text: bytes, bindings: Any) -> "Answer":
+    def run_together(self, queries: Sequence[Query]) -> list[Answer]:
+        """Run statements, one after the other."""
+        return [self.ask(each.text, dict(zip(each.names, values, strict=True))) for each, values in queries]
+
+    def ask(self, text: bytes, bindings: Any) -> Answer:
         """Run one statement."""
         if self._abandoned:
             raise Abandoned
         cursor = psycopg.Cursor(self._connection, row_factory=tuple_row)
         cursor.execute(text, bindings, prepare=False, binary=True)
         rows = cursor.fetchall() if cursor.description is not None else None
-        return Answer(rows, cursor.statusmessage, cursor.rowcount)
+        return Answer(rows, (cursor.statusmessage or "").encode(), cursor.rowcount)
 
     def abandon(self, acting: "Future[Any]") -> "Future[Any]":
         """Run nothing more, and cut short what `acting` runs: what is returned is done when no request is under way."""
@@ -84,7 +85,7 @@ class AwaitedConnection(LentConnection):
         self._loop = loop
         self._running: asyncio.Task[Answer] | None = None
 
-    def ask(self, text: bytes, bindings: Any) -> "Answer":
+    def ask(self, text: bytes, bindings: Any) -> Answer:
         """Run one statement on the loop."""
         answered: Future[Answer] = Future()
         self._loop.call_soon_threadsafe(self._start, text, bindings, answered)
@@ -97,11 +98,11 @@ class AwaitedConnection(LentConnection):
         self._running = self._loop.create_task(self._ask(text, bindings))
         self._running.add_done_callback(lambda done: _deliver(done, answered))
 
-    async def _ask(self, text: bytes, bindings: Any) -> "Answer":
+    async def _ask(self, text: bytes, bindings: Any) -> Answer:
         cursor = psycopg.AsyncCursor(self._connection, row_factory=tuple_row)
         await cursor.execute(text, bindings, prepare=False, binary=True)
         rows = await cursor.fetchall() if cursor.description is not None else None
-        return Answer(rows, cursor.statusmessage, cursor.rowcount)
+        return Answer(rows, (cursor.statusmessage or "").encode(), cursor.rowcount)
 
     def abandon(self, acting: "Future[Any]") -> "Future[Any]":
         """Run nothing more, and cut short what runs. On the loop, where the driver waits without holding it up."""
@@ -117,48 +118,6 @@ def _deliver(done: "asyncio.Task[Answer]", answered: "Future[Answer]") -> None:
         answered.set_exception(error)
     else:
         answered.set_result(done.result())
-
-
-class Answer:
-    """What came of one statement; `rows` is `None` where it has none to give."""
-
-    __slots__ = ("count", "rows", "status")
-
-    def __init__(self, rows: list[Row] | None, status: str | None, count: int) -> None:
-        self.rows = rows
-        self.status = status
-        self.count = count
-
-
-class LentCursor:
-    """What a `Transaction` asks of a cursor."""
-
-    def __init__(self, lent: LentConnection) -> None:
-        self._lent = lent
-        self._answer = Answer(None, None, -1)
-
-    def execute(self, text: bytes, bindings: Any) -> None:
-        """Run one statement."""
-        self._answer = self._lent.ask(text, bindings)
-
-    def fetchall(self) -> list[Row]:
-        """Its rows."""
-        return self._answer.rows or []
-
-    @property
-    def description(self) -> bool | None:
-        """`None` where it has no rows to give."""
-        return None if self._answer.rows is None else True
-
-    @property
-    def statusmessage(self) -> str | None:
-        """What the server says that it did."""
-        return self._answer.status
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows it changed."""
-        return self._answer.count
 
 
 async def lend(lent: LentConnection, act: Callable[[LentConnection], T]) -> T:

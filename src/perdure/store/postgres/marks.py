@@ -10,7 +10,6 @@ Marks are hints: a process that has none yet finds the same tasks.
 """
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from perdure.ambient import Clock
 from perdure.store.postgres.transaction import Transaction
@@ -22,7 +21,7 @@ LINE = 0
 """Places in line are above, places in front below."""
 LAST = 2**62
 
-LATE_EVERY_US = 50_000
+LATE_EVERY_US = 200_000
 LATE_SHARE = 20
 """Looking below the marks takes at most one part in so many of the time."""
 
@@ -37,7 +36,10 @@ class Marks:
         self._monotonic_us = clock.monotonic_us
         self._front: dict[int, int] = {}
         self._line: dict[int, int] = {}
-        self._look_again_us = 0
+        self.look_again_us = 0
+        """When it is time to look below the marks."""
+        self.looked_us = 0
+        """When that was done last."""
 
     def stretches(self, lane: int) -> tuple[Stretch, Stretch]:
         """Where a claim looks in a lane: what came back goes first."""
@@ -57,17 +59,30 @@ class Marks:
         self._front = {lane: mark for lane, mark in self._front.items() if lane in lanes}
         self._line = {lane: mark for lane, mark in self._line.items() if lane in lanes}
 
-    def look_below(self, tx: Transaction, lanes: Collection[int]) -> None:
-        """Take the marks of these lanes back to what is there below them, if it is time to look."""
-        begun_us = self._monotonic_us()
-        if begun_us < self._look_again_us:
-            return
-        below = [(lane, FRONT, mark) for lane in lanes if (mark := self._front.get(lane)) is not None]
-        below += [(lane, LINE, mark) for lane in lanes if (mark := self._line.get(lane)) is not None]
-        if not below:
-            return
-        found: list[list[Any]] = tx.document("claim_late", stretches=batch(below))
+    def below(self, lanes: Iterable[int]) -> list[Stretch]:
+        """What lies below the marks of these lanes, if it is time to look there: for `claim_late`."""
+        now_us = self._monotonic_us()
+        if now_us < self.look_again_us:
+            return []
+        self.looked_us = now_us
+        stretches = []
+        for lane in lanes:
+            for marks, first in ((self._front, FRONT), (self._line, LINE)):
+                if lane in marks:
+                    stretches.append((lane, first, marks[lane]))
+        return stretches
+
+    def looked(self, found: Iterable[tuple[int, int]], begun_us: int) -> None:
+        """Take marks back to what `claim_late` has found (lane, place), which was asked at `begun_us`."""
         for lane, place in found:
             (self._front if place < LINE else self._line)[lane] = place
         ended_us = self._monotonic_us()
-        self._look_again_us = ended_us + max(LATE_EVERY_US, LATE_SHARE * (ended_us - begun_us))
+        self.looked_us = ended_us
+        self.look_again_us = ended_us + max(LATE_EVERY_US, LATE_SHARE * (ended_us - begun_us))
+
+    def look_below(self, tx: Transaction, lanes: Iterable[int]) -> None:
+        """Take the marks of these lanes back to what is there below them, if it is time to look."""
+        below = self.below(lanes)
+        if below:
+            begun_us = self._monotonic_us()
+            self.looked(tx.document("claim_late", stretches=batch(below)), begun_us)

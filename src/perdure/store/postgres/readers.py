@@ -41,7 +41,8 @@ class Asking:
 
         def run(session: Session) -> T:
             try:
-                return question(Transaction(session.connection, self._clock.now_us(session.begin_reading())))
+                now_us = self._clock.now_us(session.begin_reading())
+                return question(Transaction(session.connection, now_us, session.wire))
             finally:
                 session.roll_back()
 

@@ -16,13 +16,11 @@ from psycopg.pq.abc import PGresult
 
 from perdure.errors import invariant
 from perdure.store.postgres.statements import STATEMENTS
-
-PREPARE_AFTER = 5
-"""How often a statement is run before it is prepared."""
-PREPARED_MAX = 256
-"""Prepared statements kept by each connection: more than there are files in `sql/` that a connection runs."""
+from perdure.store.postgres.wire import Query, Wire
 
 _COMMIT = STATEMENTS["transaction_commit"].text
+_DURABILITY = STATEMENTS["transaction_durability"]
+_NOTIFY = STATEMENTS["wakeup_notify"]
 _ROLLBACK = STATEMENTS["transaction_rollback"].text
 
 
@@ -62,16 +60,15 @@ class Session:
         self.connection = connection
         backend, self.server_start_us = server_facts(connection)
         self.pooled = backend != connection.info.backend_pid
-        if prepare is None:
-            prepare = not self.pooled
-        connection.prepare_threshold = PREPARE_AFTER if prepare else None
-        connection.prepared_max = PREPARED_MAX
+        connection.prepare_threshold = None
+        self.wire = Wire(connection, prepare=not self.pooled if prepare is None else prepare)
         begin = "transaction_begin_serializable" if serializable else "transaction_begin"
         lasting = ["writing_by_index", "transaction_settings"]
         named = [begin, *lasting, "transaction_durability"] if self.pooled else [begin, "transaction_durability"]
         self._begin_durable = self._compose(named, limits, durable=True)
         self._begin_light = self._compose(named, limits, durable=False)
         self._first = None if self.pooled else self._compose(lasting, limits, local=False)
+        self._opening = STATEMENTS[begin]
         reading = limits._replace(statement_timeout_ms=limits.question_timeout_ms)
         named = ["transaction_begin_read", "reading_by_index", "transaction_settings", "transaction_durability"]
         self._begin_reading = self._compose(named, reading)
@@ -85,9 +82,18 @@ class Session:
     def begin(self, *, durable: bool) -> int:
         """Begin a transaction that writes, and return the server's time. One that is not durable awaits no disk."""
         if self._first is not None:
-            self.connection.execute(self._first, prepare=False)
+            self._ask(self._first)
             self._first = None
         return self._begin(self._begin_durable if durable else self._begin_light)
+
+    def opening(self, *, durable: bool) -> list[Query] | None:
+        """What begins a transaction that writes, to travel with its first statement: the last of it tells the time.
+
+        `None` where it has to be begun by itself: behind a pooler, and the first time.
+        """
+        if self.pooled or self._first is not None:
+            return None
+        return [(self._opening, ()), (_DURABILITY, (durable,))]
 
     def begin_reading(self) -> int:
         """Begin a transaction that reads one snapshot, and return the server's time."""
@@ -99,9 +105,12 @@ class Session:
         invariant(value is not None, "a transaction begins at an instant")
         return int(value or 0)
 
-    def commit(self) -> None:
-        """Commit. When this raises, nobody knows whether the server has."""
-        self._ask(_COMMIT)
+    def commit(self, hint: str | None = None) -> None:
+        """Commit, and have a hint announced behind it. When this raises, nobody knows whether the server has."""
+        if hint is None:
+            self._ask(_COMMIT)
+        else:
+            self.wire.run_before(STATEMENTS["transaction_commit"], (_NOTIFY, (hint,)))
 
     def roll_back(self) -> None:
         """Undo what was begun, if anything was. Harmless on a connection that has broken."""
@@ -114,6 +123,7 @@ class Session:
 
     def _ask(self, text: bytes) -> PGresult:
         """Run statements without bindings and return the last one's answer. A cursor would cost more than they do."""
+        self.wire.settle()
         answer = self.connection.pgconn.exec_(text)
         if answer.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
             raise _error_of(answer)

@@ -65,7 +65,7 @@ def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], a
         answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
     _refuse_unseen_receipts(tx, settlings, ended, returned)
     if returned:
-        tx.announce(Topic.READY)
+        tx.announce(Topic.READY | Topic.DUE)
     if ended:
         tx.announce(Topic.ENDED)
         of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, _ in ended if job is not None]

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 
 from perdure.ambient import Clock
 from perdure.store.capabilities import Capabilities
@@ -10,7 +9,7 @@ from perdure.store.copying import unfinished
 from perdure.store.hub import Hub
 from perdure.store.postgres.caller import PostgresCaller
 from perdure.store.postgres.clock import StoreClock
-from perdure.store.postgres.commits import Commits
+from perdure.store.postgres.commits import Announcing, Commits, Quiet
 from perdure.store.postgres.connecting import PREPARE_AUTO, READ_COMMITTED, Address, Connector
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import LOCK_TURN_MS
@@ -29,7 +28,6 @@ from perdure.store.relational.firing import Submitting
 from perdure.store.relational.operation import Operation
 from perdure.store.relational.schedules import RelationalSchedules
 from perdure.store.relational.views import RelationalViews
-from perdure.store.wakeups import Topic
 
 LOCK_TIMEOUT = 10.0
 """Seconds that a write waits for a row that another transaction holds before it is refused."""
@@ -59,7 +57,7 @@ class PostgresStore:
         self.writer = writer
         self.readers = readers
         self.capabilities = CAPABILITIES
-        self.ledger = PostgresLedger(writer, readers)
+        self.ledger = PostgresLedger(writer, readers, wakeups.remind)
         self.views = RelationalViews(readers)
         self.caller = caller
         self.definitions = RelationalDefinitions(writer, readers)
@@ -100,7 +98,7 @@ class PostgresStore:
         await asyncio.to_thread(parts.prepare, migrate, talker)
         line = Line(talker, parts.inheritance, parts.hub)
         wakeups = PostgresWakeups(parts.hub, line)
-        writer = Writer(lambda name: parts.commits(name, wakeups.announce), parts.inheritance, parts.stop)
+        writer = Writer(lambda name: parts.commits(name, wakeups), parts.inheritance, parts.stop)
         parts.inheritance.in_child(parts.hub.forget_all)
         readers = Readers(parts.asking, parts.inheritance)
         return cls(connector.place, writer, readers, wakeups, PostgresCaller(connector, parts.clock))
@@ -108,7 +106,7 @@ class PostgresStore:
     @classmethod
     def _inline(cls, parts: "Parts") -> "PostgresStore":
         wakeups = PostgresWakeups(parts.hub, None)
-        writer = InlineWriter(parts.commits(WRITES, wakeups.announce))
+        writer = InlineWriter(parts.commits(WRITES, wakeups))
         readers = InlineReaders(parts.asking(parts.first))
         caller = PostgresCaller(parts.connector, parts.clock)
         return cls(parts.connector.place, writer, readers, wakeups, caller)
@@ -143,10 +141,10 @@ class Parts:
         """A session of its own, which opens when it is first needed."""
         return Lifeline(self.connector, self.inheritance, self.stop, patience=self.patience)
 
-    def commits(self, name: str, announce: Callable[[Topic], None]) -> Commits:
+    def commits(self, name: str, announcing: Announcing) -> Commits:
         """What writes for the flusher of this name."""
         lifeline = self.first if name == WRITES else self.lifeline()
-        return Commits(lifeline, self.clock, announce, self.connector.place, self.lock_timeout)
+        return Commits(lifeline, self.clock, announcing, self.connector.place, self.lock_timeout)
 
     def asking(self, lifeline: Lifeline | None = None) -> Asking:
         """What reads, on a session of its own unless one is given."""
@@ -157,7 +155,7 @@ class Parts:
 
         Raises `Misuse` when the talker's way leads to another database.
         """
-        commits = self.commits(WRITES, lambda topics: None)
+        commits = self.commits(WRITES, Quiet())
         try:
             bring_up_to_date(self.asking(self.first), commits, migrate)
             origin = commits.do(_LOOK_FOR_A_COPY, None)

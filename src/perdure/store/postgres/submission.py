@@ -129,7 +129,7 @@ def write_tasks(
         raise collided("another transaction has written the same task meanwhile") from error
     if not free:
         return None
-    tx.announce(Topic.READY)
+    tx.announce(Topic.READY if TaskState.PENDING not in states else Topic.READY | Topic.DUE)
     return Written(states, sorted(known or ()), numbers)
 
 

@@ -1,33 +1,38 @@
 """One transaction as the operations of this store see it."""
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import psycopg
-from psycopg.pq import Format
 
 from perdure.store.postgres.statements import STATEMENTS, Statement
+from perdure.store.postgres.wire import Answer, Query, Wire
 from perdure.store.wakeups import Topic
 
 _decode = msgspec.json.Decoder().decode
 _rows_of = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
-_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE")
+_WRITING = (b"INSERT", b"UPDATE", b"DELETE", b"MERGE")
 
 
-class Connection(Protocol):
-    """What a `psycopg.Connection` and a caller's connection that is lent have in common."""
+class Line(Protocol):
+    """Where statements are run: the wire of a session of the store's own, or a connection of a caller's."""
 
-    def cursor(self, *, binary: bool) -> Any:
-        """A cursor; `binary`: values travel as the server has them."""
+    def run_together(self, queries: Sequence[Query]) -> list[Answer]:
+        """Run statements in order; after one that fails, the later ones are not run."""
 
 
-def _raw_cursor(connection: psycopg.Connection[Any]) -> psycopg.RawCursor[Any]:
-    """A cursor that hands statements on as they are, without looking for placeholders in them each time."""
-    cursor = psycopg.RawCursor(connection)
-    cursor.format = Format.BINARY
-    return cursor
+class Opening(NamedTuple):
+    """What begins a transaction together with its first statement, and what looks at the answers; it may raise."""
+
+    queries: Sequence[Query]
+    begun: Callable[[Sequence[Answer]], None]
+
+
+def line_of(connection: Any) -> Line:
+    """Where statements are run on a connection."""
+    return Wire(connection) if isinstance(connection, psycopg.Connection) else connection
 
 
 class Transaction:
@@ -37,19 +42,29 @@ class Transaction:
     the server would be session state, and its every row would cost the server's catalogue and log.
     """
 
-    __slots__ = ("_after_commit", "_changes", "_cursor", "_raw", "_staged", "connection", "now_us", "topics")
+    __slots__ = ("_after_commit", "_changes", "_connection", "_line", "_opening", "_staged", "now_us", "topics")
 
-    def __init__(self, connection: Connection, now_us: int) -> None:
-        self.connection = connection
+    def __init__(self, connection: Any, now_us: int, line: Line | None = None, opening: Opening | None = None) -> None:
         self.now_us = now_us
         self.topics = Topic(0)
-        self._raw = isinstance(connection, psycopg.Connection)
-        self._cursor = (
-            _raw_cursor(connection) if isinstance(connection, psycopg.Connection) else connection.cursor(binary=True)
-        )
+        self._connection = connection
+        self._line = line or line_of(connection)
+        self._opening = opening
         self._changes = 0
         self._staged: dict[str, list[str]] = {}
         self._after_commit: list[Callable[[], None]] = []
+
+    @property
+    def connection(self) -> Any:
+        """The connection, with the transaction begun on it."""
+        self.begin()
+        return self._connection
+
+    def begin(self) -> None:
+        """Let the server know of it, if no statement has yet."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.begun(self._line.run_together(opening.queries))
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. `%(now)s` is bound to the transaction's instant."""
@@ -60,17 +75,31 @@ class Transaction:
         bindings["now"] = self.now_us
         for stage in statement.reads:
             bindings[stage] = f"[{','.join(self._staged.get(stage, ()))}]"
-        cursor = self._cursor
-        if self._raw:
-            cursor.execute(statement.numbered, [bindings[name] for name in statement.names])
-        else:
-            cursor.execute(statement.text, bindings)
-        rows = cursor.fetchall() if cursor.description is not None else []
+        (answer,) = self._ask([(statement, [bindings[name] for name in statement.names])])
+        rows = answer.rows or []
         if statement.stages is not None:
             self._stage(statement, rows)
-        elif (cursor.statusmessage or "").startswith(_WRITING):
-            self._changes = cursor.rowcount
+        elif answer.status.startswith(_WRITING):
+            self._changes = answer.changed
         return rows
+
+    def run_together(self, named: Sequence[tuple[str, dict[str, Any]]]) -> list[list[tuple[Any, ...]]]:
+        """Run statements that have nothing to do with staged rows, in order and in one message: the rows of each."""
+        queries = []
+        for name, bindings in named:
+            statement = STATEMENTS[name]
+            bindings["now"] = self.now_us
+            queries.append((statement, [bindings[each] for each in statement.names]))
+        return [answer.rows or [] for answer in self._ask(queries)]
+
+    def _ask(self, queries: Sequence[Query]) -> list[Answer]:
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return self._line.run_together(queries)
+        first = len(opening.queries)
+        answers = self._line.run_together([*opening.queries, *queries])
+        opening.begun(answers[:first])
+        return answers[first:]
 
     def _stage(self, statement: Statement, rows: list[tuple[Any, ...]]) -> None:
         text = (rows[0][0] if rows else None) or "[]"

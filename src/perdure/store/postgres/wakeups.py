@@ -48,6 +48,9 @@ class Line:
         self._thread: threading.Thread | None = None
         self._take_down_the_bell()
         self._pending = Topic(0)
+        self._sent_us = 0
+        self._remind_us: int | None = None
+        self._name = f"{Entropy().bits(48):012x}"
         self._talk: Conversation | None = None
 
     @property
@@ -59,6 +62,23 @@ class Line:
         """Hear what others announce from now on."""
         with self._guard:
             self._ring()
+
+    def turn(self, topics: Topic) -> str | None:
+        """What to announce, if whoever asks may do it now on a connection of its own. From any thread."""
+        with self._guard:
+            now_us = self._monotonic_us()
+            if self._closed or self._talker is None or self._pending or now_us < self._sent_us + SEND_EVERY_US:
+                return None
+            self._sent_us = now_us
+            return f"{self._name} {topics.value}"
+
+    def remind(self, delay_us: int) -> None:
+        """Tell this process's waiters after so long that there may be something to claim. From any thread."""
+        with self._guard:
+            due_us = self._monotonic_us() + delay_us
+            if self._remind_us is None or due_us < self._remind_us:
+                self._remind_us = due_us
+                self._ring()
 
     def tell(self, topics: Topic) -> None:
         """Announce to the other processes, soon, if there is a way to. From any thread."""
@@ -88,18 +108,16 @@ class Line:
             os.close(end)
 
     def _run(self, bell: int) -> None:
-        talk = self._talk = Conversation(
-            self._talker, self._inheritance, self._hub, self._monotonic_us, f"{Entropy().bits(48):012x}"
-        )
-        sent_us = 0
+        talk = self._talk = Conversation(self._talker, self._inheritance, self._hub, self._monotonic_us, self._name)
         while not self._closed:
             try:
                 now_us = self._monotonic_us()
-                if self._pending and now_us >= sent_us + SEND_EVERY_US and talk.connected(now_us):
-                    sent_us = now_us
+                if self._pending and now_us >= self._sent_us + SEND_EVERY_US and talk.connected(now_us):
+                    self._sent_us = now_us
                     self._send(talk)
+                self._remind_if_time(now_us)
                 talk.keep(now_us)
-                self._wait(bell, talk.descriptors(), self._due_us(talk, sent_us))
+                self._wait(bell, talk.descriptors(), self._due_us(talk))
                 talk.hear()
             except Exception as error:
                 # Whatever it is: without this thread nothing would be heard or told any more.
@@ -107,6 +125,13 @@ class Line:
                 talk.fail(error)
                 self._wait(bell, [], talk.retry_us)
         self._hang_up(talk)
+
+    def _remind_if_time(self, now_us: int) -> None:
+        with self._guard:
+            if self._remind_us is None or now_us < self._remind_us:
+                return
+            self._remind_us = None
+        self._hub.announce(Topic.READY)
 
     def _hang_up(self, talk: Conversation) -> None:
         try:
@@ -125,12 +150,12 @@ class Line:
             with self._guard:
                 self._pending |= topics
 
-    def _due_us(self, talk: Conversation, sent_us: int) -> int:
+    def _due_us(self, talk: Conversation) -> int:
         """When there is something to do, if nothing comes before."""
         due_us = talk.due_us()
         if self._pending:
-            due_us = min(due_us, max(sent_us + SEND_EVERY_US, talk.retry_us))
-        return due_us
+            due_us = min(due_us, max(self._sent_us + SEND_EVERY_US, talk.retry_us))
+        return due_us if self._remind_us is None else min(due_us, self._remind_us)
 
     def _wait(self, bell: int, descriptors: list[int], due_us: int) -> None:
         """Until the bell rings, something can be read from a descriptor, or it is time."""
@@ -167,6 +192,21 @@ class PostgresWakeups:
         """Wake this process's waiters, and those of the other processes. Callable from any thread."""
         self._hub.announce(topics)
         if self._line is not None:
+            self._line.tell(topics)
+
+    def turn(self, topics: Topic) -> str | None:
+        """What to announce behind a commit, where that is not left to the line."""
+        return None if self._line is None else self._line.turn(topics)
+
+    def remind(self, delay_us: int) -> None:
+        """Wake this process's waiters for claims after so long."""
+        if self._line is not None:
+            self._line.remind(delay_us)
+
+    def committed(self, topics: Topic, *, told: bool) -> None:
+        """Wake this process's waiters, and those of the others if they have not been told."""
+        self._hub.announce(topics)
+        if self._line is not None and not told:
             self._line.tell(topics)
 
     def notices(self) -> list[str]:

@@ -68,7 +68,7 @@ def cancel_job(tx: Transaction, organization: str, job_id: str, actor: str, text
     if tx.changes():
         row = (organization, None, job, 1, "cancel_requested", actor, initiator, batch({"text": text}))
         tx.run("event_insert", batch=batch([row]))
-        tx.announce(Topic.READY)
+        tx.announce(Topic.READY | Topic.FOLLOW)
     return bool(open_tasks)
 
 
@@ -93,5 +93,5 @@ def postpone(tx: Transaction, organization: str, task_id: str, run_at_us: int) -
     data = batch({"until_us": run_at_us, "queued_us": queued_us})
     row = (organization, n, None, generation, "postponed", "system", initiator, data)
     tx.run("event_insert", batch=batch([row]))
-    tx.announce(Topic.READY)
+    tx.announce(Topic.READY | Topic.DUE)
     return True

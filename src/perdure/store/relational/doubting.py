@@ -60,6 +60,8 @@ def find_doubtful(tx: Transaction, count: int) -> list[Doubtful]:
         timeout_grace=limits.TIMEOUT_GRACE_US,
         suspension_max=limits.LEASE_MAX_US,
     )
+    if not found:
+        return []
     holds = [Hold(organization, task, attempt, "") for organization, task, attempt, _, _ in found]
     return [
         Doubtful(hold, Guard(guard), known, retry)

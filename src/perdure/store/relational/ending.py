@@ -33,6 +33,7 @@ def _write_ends(tx: Transaction, follow: bool) -> _Ends:
             tx.run("ending_ended")
             if not follow:
                 tx.run("ending_frontier")
+                tx.announce(Topic.FOLLOW)
         tx.run("ending_clear")
         tx.announce(Topic.ENDED)
     return ends
@@ -65,5 +66,5 @@ def settle_touched(tx: Transaction) -> int:
     if unmet.tasks:
         tx.run("job_tally")
         tx.run("ended_clear")
-        tx.announce(Topic.READY)
+        tx.announce(Topic.READY | Topic.DUE)
     return unmet.tasks

@@ -169,6 +169,9 @@ class RelationalLedger:
     async def expire(self, limit: int) -> Swept:
         return await self._act(lambda tx: sweeping.expire(tx, limit))
 
+    async def holding(self) -> bool:
+        return bool(await self._readers.read(lambda tx: tx.value("held_any")))
+
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
         return await self._readers.read(lambda tx: doubting.find_doubtful(tx, limit))
 

@@ -20,5 +20,5 @@ def join(tx: Transaction) -> int:
     tx.run("joining_apply", first=places(tx, total))
     tx.run("joining_clear")
     count_moves(tx, [(lane, source, QUEUED, joined) for lane, source, due, joined in summary if due])
-    tx.announce(Topic.READY)
+    tx.announce(Topic.READY if all(due for _, _, due, _ in summary) else Topic.READY | Topic.DUE)
     return sum(joined for _, _, due, joined in summary if due)

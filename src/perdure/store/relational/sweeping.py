@@ -15,6 +15,9 @@ def sweep_due(tx: Transaction, count: int) -> int:
 
 def promote(tx: Transaction, count: int) -> Swept:
     """Let due tasks join their lanes."""
+    next_us = tx.value("due_next")
+    if next_us is None or next_us > tx.now_us:
+        return Swept(0, next_us, False, quiet=next_us is None)
     moved = sweep_due(tx, count)
     return Swept(moved, tx.value("due_next"), moved >= count)
 
@@ -29,12 +32,17 @@ def sweep_overdue(tx: Transaction, count: int) -> int:
 
 def expire(tx: Transaction, count: int) -> Swept:
     """End waiting tasks past their TTL or deadline."""
+    next_us = tx.value("overdue_next")
+    if next_us is None or next_us > tx.now_us:
+        return Swept(0, next_us, False, quiet=next_us is None)
     moved = sweep_overdue(tx, count)
     return Swept(moved, tx.value("overdue_next"), moved >= count)
 
 
 def cascade(tx: Transaction, count: int, grace_us: int) -> Swept:
     """Go on from the frontier and with stopping jobs, until `count` tasks have moved or nothing is left."""
+    if not tx.value("cascade_more"):
+        return Swept(0, None, False, quiet=True)
     moved = 0
     while moved < count:
         step = _cascade_frontier(tx, count - moved) + _stop_jobs(tx, count - moved, grace_us)
@@ -65,7 +73,10 @@ def _stop_jobs(tx: Transaction, count: int, grace_us: int) -> int:
 
 def fail_unroutable(tx: Transaction, after_us: int, active_us: int, count: int) -> Swept:
     """End queued tasks that nobody could run for long enough."""
-    ready = batch(tx.document("lane_ready"))
+    queued = tx.document("lane_ready")
+    if not queued:
+        return Swept(0, None, False, quiet=True)
+    ready = batch(queued)
     tx.run("unroutable_mark", batch=ready, active=active_us)
     tx.run("unroutable_stage", batch=ready, after=after_us, count=count)
     moved = end_waiting(tx)

@@ -80,7 +80,7 @@ def _apply(tx: Transaction, summary: dict[str, Any]) -> None:
         tx.announce(Topic.ENDED)
     if returning:
         tx.run("settle_return", front=places(tx, summary["queued"], front=True) if summary["queued"] else 0)
-        tx.announce(Topic.READY)
+        tx.announce(Topic.READY | Topic.DUE)
     if summary["jobs"]:
         tx.run("settle_ended")
     tx.run("settling_clear")

@@ -89,6 +89,7 @@ def write_tasks(
     tx.announce(Topic.READY)
     if pending or any(shape.others for shape in shapes):
         tx.announce(Topic.DUE)
+        tx.announce(Topic.DUE)
         lane_of_task = [shape_of_terms[id(task.terms)].number for task in tasks]
         return Written(_write_live(tx, tasks, lane_of_task, first, pending), first)
     moves: Counter[tuple[int, str]] = Counter()

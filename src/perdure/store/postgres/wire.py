@@ -1,0 +1,191 @@
+"""Statements on one connection as the server takes them: several in one message where none needs another's answer.
+
+A driver's cursor waits for each answer before it sends the next statement, and on an idle machine both sides take
+longer to wake up than the statement takes. So what begins a transaction travels with its first statement, and a hint
+goes right behind its commit. Statements are prepared once they have been run a few times, where the next one meets the
+same process of the server.
+"""
+
+import contextlib
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import errors, generators
+from psycopg.adapt import Transformer
+from psycopg.pq import ExecStatus, Format
+from psycopg.pq.abc import PGresult
+
+from perdure.errors import invariant
+from perdure.store.postgres.statements import Statement
+
+PREPARE_AFTER = 2
+"""How often a statement is run before it is prepared."""
+
+_UNSAID, _BOOL, _BYTES, _INT8 = 0, 16, 17, 20
+"""The server's numbers of types. What is unsaid is what the statement casts it to."""
+_int8 = struct.Struct("!q").pack
+
+Query = tuple[Statement, Sequence[Any]]
+"""A statement and the values of its names, in their order."""
+_Key = tuple[str, tuple[int, ...]]
+_GOOD = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+
+
+class Answer(NamedTuple):
+    """What came of one statement; `rows` is `None` where it has none to give."""
+
+    rows: list[tuple[Any, ...]] | None
+    status: bytes
+    changed: int
+
+
+class Wire:
+    """Used by one thread at a time. `prepare`: whether statements may be prepared."""
+
+    def __init__(self, connection: psycopg.Connection[Any], *, prepare: bool = False) -> None:
+        self._connection = connection
+        self._pg = connection.pgconn
+        self._prepare = prepare
+        self._used: dict[_Key, int] = {}
+        self._names: dict[_Key, bytes] = {}
+        self._loading = Transformer(connection)
+        self._left: list[_Key | None] = []
+        """The results that are to come and that nobody waits for."""
+
+    def run_together(self, queries: Sequence[Query]) -> list[Answer]:
+        """Run statements that travel together, in order; after one that fails, the later ones are not run.
+
+        Raises the driver's errors.
+        """
+        bound = [_bound(*each) for each in queries]
+        with self._connection.lock, self._piping():
+            expected: list[_Key | None] = []
+            for each in bound:
+                expected += self._send(each)
+            self._pg.pipeline_sync()
+            results = self._fetch(expected)
+        return [self._answer(each) for each in results]
+
+    def run_before(self, statement: Statement, later: Query) -> None:
+        """Run one statement and wait for its answer; `later` runs behind it by itself, and nobody waits for its answer.
+
+        What goes wrong with the later one is nobody's failure.
+        """
+        first, second = _bound(statement, ()), _bound(*later)
+        with self._connection.lock, self._piping():
+            expected = self._send(first)
+            self._pg.pipeline_sync()
+            left = self._send(second)
+            self._pg.pipeline_sync()
+            results = self._fetch(expected)
+            self._left = left
+        for each in results:
+            self._answer(each)
+
+    def settle(self) -> None:
+        """Read what nobody waited for. Raises only when the connection has broken."""
+        if self._left:
+            with self._connection.lock, self._piping():
+                pass
+
+    @contextlib.contextmanager
+    def _piping(self) -> Iterator[None]:
+        """Statements may be sent one behind the other; at the end all but what is left has been read."""
+        left, self._left = self._left, []
+        try:
+            if left:
+                self._fetch(left)
+            else:
+                self._pg.enter_pipeline_mode()
+            yield
+            if not self._left:
+                self._pg.exit_pipeline_mode()
+        except BaseException:
+            # Nobody knows what is still to come.
+            self._connection.close()
+            raise
+
+    def _send(self, bound: "_Bound") -> list[_Key | None]:
+        """Send a statement without waiting; what will be read for it, a key where a statement is prepared."""
+        statement, key, parameters, formats = bound
+        name = self._names.get(key)
+        if name is not None:
+            self._pg.send_query_prepared(name, parameters, formats, Format.BINARY)
+            return [None]
+        used = self._used[key] = self._used.get(key, 0) + 1
+        if not self._prepare or used <= PREPARE_AFTER:
+            self._pg.send_query_params(statement.numbered, parameters, key[1], formats, Format.BINARY)
+            return [None]
+        name = self._names[key] = f"perdure_{len(self._names)}_{statement.name}".encode()
+        self._pg.send_prepare(name, statement.numbered, key[1])
+        self._pg.send_query_prepared(name, parameters, formats, Format.BINARY)
+        return [key, None]
+
+    def _fetch(self, expected: Sequence[_Key | None]) -> list[PGresult]:
+        """The results of statements, without those of preparations."""
+        wait, pg = self._connection.wait, self._pg
+        wait(generators.send(pg))
+        results = []
+        for key in expected:
+            result = wait(generators.fetch_many(pg))[-1]
+            if key is None:
+                results.append(result)
+            elif result.status not in _GOOD:
+                self._names.pop(key, None)
+                results.append(result)
+        (end,) = wait(generators.fetch_many(pg))
+        invariant(end.status == ExecStatus.PIPELINE_SYNC, "what travels together ends together")
+        return results
+
+    def _answer(self, result: PGresult) -> Answer:
+        """What a result says. Raises the driver's error for one that is none."""
+        if result.status == ExecStatus.TUPLES_OK:
+            self._loading.set_pgresult(result)
+            rows = self._loading.load_rows(0, result.ntuples, tuple)
+            return Answer(rows, result.command_status or b"", result.ntuples)
+        if result.status == ExecStatus.COMMAND_OK:
+            return Answer(None, result.command_status or b"", result.command_tuples or 0)
+        raise errors.error_from_result(result)
+
+
+class _Bound(NamedTuple):
+    """A statement with its values as the server takes them."""
+
+    statement: Statement
+    key: _Key
+    parameters: list[bytes | None]
+    formats: list[Format]
+
+
+def _bound(statement: Statement, values: Sequence[Any]) -> _Bound:
+    """Numbers, truth values and bytes travel as the server has them, the rest as text. Raises `psycopg.DataError`."""
+    types: list[int] = []
+    parameters: list[bytes | None] = []
+    formats: list[Format] = []
+    for value in values:
+        kind, written, form = _written(value)
+        types.append(kind)
+        parameters.append(written)
+        formats.append(form)
+    return _Bound(statement, (statement.name, tuple(types)), parameters, formats)
+
+
+def _written(value: Any) -> tuple[int, bytes | None, Format]:
+    if value is None:
+        return _UNSAID, None, Format.TEXT
+    if isinstance(value, str):
+        written = value.encode()
+        if b"\x00" in written:
+            raise psycopg.DataError("text cannot contain NUL")
+        return _UNSAID, written, Format.TEXT
+    if isinstance(value, bool):
+        return _BOOL, b"\x01" if value else b"\x00", Format.BINARY
+    if isinstance(value, int):
+        try:
+            return _INT8, _int8(value), Format.BINARY
+        except struct.error as error:
+            raise psycopg.DataError(f"{value} has no room in 64 bits") from error
+    invariant(isinstance(value, bytes), "what is bound is text, a number, a truth value, bytes or nothing")
+    return _BYTES, value, Format.BINARY
