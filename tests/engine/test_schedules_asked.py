@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.making import ME, Bench
+from engine.making import KIND, ME, Bench
 from engine.test_schedules import MINUTE, SECOND, came, declare, definition, fire, pass_, stands
 from perdure.engine.apply_schedules import ApplySchedules, Step
 from perdure.engine.requests import Principal
