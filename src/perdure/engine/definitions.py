@@ -147,7 +147,7 @@ def _document(stored: Definition) -> Document:
 
 
 def _etag(stored: Definition) -> str:
-    """The version, and what it says: versions begin anew after a delete."""
+    """The version, which never comes again, and what it says."""
     return f"{stored.version}-{blake2b(stored.document.encode(), digest_size=6).hexdigest()}"
 
 

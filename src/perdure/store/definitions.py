@@ -6,7 +6,7 @@ DefinitionType = Literal["queue", "organization", "kind", "schedule"]
 
 
 class Definition(NamedTuple):
-    """One document. `version` grows by 1 with each put; it is the ETag."""
+    """One document. `version` grows with each put, also over a delete: no two documents of a name share one."""
 
     organization: str
     type: DefinitionType

@@ -1,6 +1,7 @@
 -- Store a document over exactly the version that was read (0: there was none); no row when another one is there.
+-- Versions begin with the instant, so that none comes again after a delete.
 INSERT INTO perdure_definitions (organization, type, name, version, document, actor, updated_us)
-SELECT :organization, :type, :name, 1, :document, :actor, :now
+SELECT :organization, :type, :name, :now, :document, :actor, :now
 WHERE :version = 0 OR EXISTS (
     SELECT 1 FROM perdure_definitions AS definitions
     WHERE organization = :organization AND type = :type AND name = :name AND version = :version
