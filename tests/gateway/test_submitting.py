@@ -176,12 +176,6 @@ async def test_a_hostile_body_gets_a_coded_refusal_and_stores_nothing(asker: Ask
     assert await stored(asker) == before
 
 
-async def test_of_a_key_that_is_said_twice_the_last_one_counts(asker: Asker):
-    answer = await asker.ask("POST", "/v1/tasks", data=b'{"kind":"a","kind":"b"}')
-    task = (await asker.ask("GET", answer.headers["location"])).json
-    assert task["kind"] == "b"
-
-
 async def test_more_keys_than_the_limit_are_refused():
     async with open_asker(json_max_keys=10) as asker:
         many = {"kind": "k", "payload": {str(number): number for number in range(20)}}

@@ -14,6 +14,7 @@ from perdure.gateway import problems
 from perdure.gateway.conditions import NO_CONDITIONS, Conditions
 from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.refusals import TooSlow, UnsupportedMedia
+from perdure.gateway.repeated_keys import check_keys
 from perdure.gateway.route import Route
 from perdure.gateway.turns import Turn
 from perdure.gateway.whole_numbers import mended
@@ -137,9 +138,12 @@ class Reading:
         if data.count(b":") > self._limits.json_max_keys:
             self._check_keys(data)
         try:
-            return self._decoded(data)
+            body = self._decoded(data)
         except _NOT_DECODED as error:
             raise problems.malformed_json(_first_fault(data, error)) from None
+        if self._route.in_turn:
+            check_keys(data)
+        return body
 
     def _decoded(self, data: bytes) -> Any:
         assert self._decode is not None
