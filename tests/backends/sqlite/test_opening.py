@@ -221,6 +221,21 @@ async def test_a_read_only_mount_is_told(tmp_path: Path):
         subprocess.run(["umount", str(folder)], check=True)
 
 
+async def test_a_file_that_was_moved_while_open_is_not_read_any_more(tmp_path: Path):
+    clock = FixedClock()
+    path = tmp_path / "perdure.db"
+    store = await SqliteStore.open(str(path), clock=clock)
+    assert await store.definitions.list("o", "queue") == []
+    path.rename(tmp_path / "moved.db")
+    clock.advance(LOOK_EVERY_US)
+    for _ in range(2):
+        with pytest.raises(StoreUnreachable, match="put the file back"):
+            await store.definitions.list("o", "queue")
+    (tmp_path / "moved.db").rename(path)
+    assert await store.definitions.list("o", "queue") == []
+    await store.close()
+
+
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
 async def test_a_file_that_is_removed_or_replaced_while_open_gets_no_more_acknowledged_work(
     tmp_path: Path, replaced: bool

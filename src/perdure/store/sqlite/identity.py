@@ -1,8 +1,8 @@
 """Whether the file that is open is still the one at its path.
 
 SQLite goes on writing into a file that was removed or replaced under it, and everything acknowledged from then on is
-lost. So the writer looks at the file now and then and at the log before each answer, and stops for good when the path
-leads elsewhere.
+lost. So the writer looks at the file now and then and at the log before each answer, and answers nothing while the path
+leads elsewhere; and readers look now and then, so that nobody is told what has no future.
 """
 
 import os
@@ -22,7 +22,7 @@ SECOND_NS = 1_000_000_000
 
 
 class FileIdentity:
-    """The file that a store began with. Used by the writer's thread."""
+    """The file that a store began with. The log is for the writer's thread only."""
 
     def __init__(self, path: str) -> None:
         self._path = path

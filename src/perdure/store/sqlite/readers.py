@@ -21,6 +21,7 @@ from perdure.store.relational.finished import Answered
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.faults import BROKEN, translate
 from perdure.store.sqlite.forking import ForkGate
+from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
 
@@ -75,11 +76,19 @@ def answer(connection: apsw.Connection, now_us: int, ask: Callable[[Transaction]
 class Reader:
     """A connection that reads, opened when it is first needed. Of one thread."""
 
-    def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: StoreClock, gate: ForkGate) -> None:
+    def __init__(
+        self,
+        path: str,
+        connect: Callable[[], apsw.Connection],
+        clock: StoreClock,
+        gate: ForkGate,
+        identity: FileIdentity,
+    ) -> None:
         self._path = path
         self._connect = connect
         self._clock = clock
         self._gate = gate
+        self._identity = identity
         self._connection: apsw.Connection | None = None
         self._until_us = 0
 
@@ -88,6 +97,7 @@ class Reader:
         now_us = self._clock.now_us()
         self._until_us = now_us + QUESTION_MAX_US
         try:
+            self._identity.check_now_and_then(now_us)
             asked.answer = answer(self._connected(), now_us, asked.ask)
         except apsw.InterruptError:
             asked.error = StoreBusy(
@@ -123,11 +133,19 @@ class Reader:
 class Readers:
     """Threads with a read-only connection each, made when they are first needed."""
 
-    def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: StoreClock, gate: ForkGate) -> None:
+    def __init__(
+        self,
+        path: str,
+        connect: Callable[[], apsw.Connection],
+        clock: StoreClock,
+        gate: ForkGate,
+        identity: FileIdentity,
+    ) -> None:
         self._path = path
         self._connect = connect
         self._clock = clock
         self._gate = gate
+        self._identity = identity
         self._closed = False
         self._start()
 
@@ -161,7 +179,7 @@ class Readers:
 
     def _run(self) -> None:
         questions, turn = self._questions, self._gate.turn()
-        reader = Reader(self._path, self._connect, self._clock, self._gate)
+        reader = Reader(self._path, self._connect, self._clock, self._gate, self._identity)
         while (asked := questions.get()) is not None:
             # Nobody waits for the answer of a caller that was cancelled.
             if not asked.future.cancelled():

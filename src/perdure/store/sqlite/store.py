@@ -99,7 +99,7 @@ class SqliteStore:
         if inline:
             return cls._inline(path, commits, opened, hub)
         writer = Writer(commits, ForeignChanges(hub, ticking.monotonic_us))
-        readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock, gate)
+        readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock, gate, FileIdentity(path))
         hub.on_first(writer.nudge)
         gate.in_child(hub.forget_all)
         return cls(path, writer, readers, hub, CallerConnections(path, opened.clock))
