@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from chaos import databases, deaths, disks, gateways, latency, pauses, races, strangers
+from chaos import databases, deaths, disks, gateways, latency, pauses, races, scheduling, strangers
 from chaos.arena import Arena, NotRun, held
 from chaos.grounds import STORES, ground
 
@@ -44,6 +44,7 @@ CASES = (
     Case("8", "rolling deploy", deaths.rolling_deploy),
     Case("8", "rolling deploy, gateway", gateways.rolling_deploy, short=False),
     Case("9", "clock jumps", pauses.wall_clock_jumps, patient=True),
+    Case("10", "DST and downtime", scheduling.dst_and_downtime, 300, stores=FILES),
     Case("11", "answer lost", gateways.answers_lost),
     Case("12", "parts repeated", gateways.parts_repeated),
     Case("14", "slow, one-way links", gateways.bad_links, 300, short=False),
@@ -68,6 +69,7 @@ CASES = (
     Case("27", "fan-in race", races.fan_in, 400),
     Case("28", "cancel race", races.cancel_race, 400),
     Case("29", "idempotency race", races.one_key),
+    Case("30", "two schedulers", scheduling.two_schedulers, 300),
     Case("31", "hostile payloads", strangers.hostile),
     Case("32", "slow and greedy", strangers.slow_and_greedy, 240, short=False),
     Case("", "SIGTERM", deaths.told_to_end_in_the_middle),
