@@ -85,9 +85,8 @@ async def test_a_task_of_a_callers_transaction_exists_exactly_if_that_commits(ap
 async def test_nothing_is_left_in_a_session(pooled: str, postgres_database: str, prepare: str) -> None:
     async with opened(pooled) as store:
         waiting = store.wakeups.subscribe(Topic.READY)
-        for version in range(1, 20):
-            put = await store.definitions.put("default", "queue", "q", f'{{"depth":{version}}}', "bob")
-            assert put.version == version
+        for depth in range(1, 20):
+            await store.definitions.put("default", "queue", "q", f'{{"depth":{depth}}}', "bob")
             await store.definitions.get("default", "queue", "q")
             assert await waiting.wait(LONG) == Topic.READY
     with plain(postgres_database) as admin:
@@ -117,7 +116,8 @@ def _in_each_session(pooled: str, sessions: int) -> Iterator[tuple[Any, ...]]:
 async def test_hints_arrive_past_the_pooler(
     pooled: str, postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "SAFETY_EVERY_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_FIRST_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_LAST_US", 3_600 * SECOND_US)
     monkeypatch.setattr(conversation, "DEAF_EVERY_US", 3_600 * SECOND_US)
     async with opened(pooled, hints=postgres_database) as here, opened(pooled, hints=postgres_database) as there:
         waiting = here.wakeups.subscribe(Topic.READY)
@@ -130,7 +130,8 @@ async def test_hints_arrive_past_the_pooler(
 async def test_what_is_announced_through_the_pooler_is_heard_past_it(
     pooled: str, postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "SAFETY_EVERY_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_FIRST_US", 3_600 * SECOND_US)
+    monkeypatch.setattr(conversation, "SAFETY_LAST_US", 3_600 * SECOND_US)
     async with opened(postgres_database) as here, opened(pooled) as there:
         waiting = here.wakeups.subscribe(Topic.READY)
         assert await waiting.wait(LONG) == Topic.READY

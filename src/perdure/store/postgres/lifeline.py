@@ -6,13 +6,14 @@ gives the same answers. Its callers wait for that no longer than `PATIENCE_SECON
 calls are not held up: each tries once, and fails at once.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 from perdure.ambient import Chance, Clock, SystemClock
 from perdure.domain import limits
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, StoreBusy
 from perdure.store.postgres.connecting import Connector, worth_waiting
 from perdure.store.postgres.faults import RETRIED, is_of_session
 from perdure.store.postgres.forking import Inheritance
@@ -27,16 +28,70 @@ RETRIES_MAX = 12
 RETRY_PAUSE_MS = 2.0
 RETRY_PAUSE_MAX_MS = 200.0
 RECONNECT_PAUSE_SECONDS = 0.1
+CROWDED_SECONDS = 2
+"""How long a thread that got no session does with another's before it asks for one again."""
+
+_log = logging.getLogger("perdure.store")
+
+
+class Crowded(Exception):
+    """The server has no session left, and `lender` has one to share."""
+
+    def __init__(self, lender: "Lifeline") -> None:
+        super().__init__()
+        self.lender = lender
+
+
+class Company:
+    """The lifelines of one store, which share their sessions where the server has too few."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._members: list[Lifeline] = []
+        self._lacking: set[Lifeline] = set()
+
+    def forget(self) -> None:
+        """In a forked child: its members come again, those of the parent are not its own."""
+        self._members, self._lacking = [], set()
+
+    def join(self, member: "Lifeline") -> None:
+        """Let a lifeline lend and borrow."""
+        self._members.append(member)
+
+    def lender(self, borrower: "Lifeline") -> "Lifeline | None":
+        """Somebody with a session; `None` when nobody has one."""
+        return next((each for each in self._members if each is not borrower and each.lends), None)
+
+    def lacks(self, member: "Lifeline") -> None:
+        """Note, and say once for each, that there are too few sessions."""
+        if member not in self._lacking:
+            self._lacking.add(member)
+            _log.warning("%s; they share the others and are slower: raise max_connections", self._told())
+
+    def has(self, member: "Lifeline") -> None:
+        """Note that somebody who had none has a session of its own."""
+        if member in self._lacking:
+            self._lacking.discard(member)
+            if not self._lacking:
+                _log.info("%s has connections again", self._place)
+
+    def notices(self) -> list[str]:
+        """What whoever runs the store should know of."""
+        return [self._told()] if self._lacking else []
+
+    def _told(self) -> str:
+        return f"{self._place} has no connection left for {len(self._lacking)} of this process's threads"
 
 
 class Lifeline:
-    """Used by one thread at a time. `stop` ends all waiting."""
+    """Of one thread, which shares it with others where the server has no session left. `stop` ends all waiting."""
 
     def __init__(
         self,
         connector: Connector,
         inheritance: Inheritance,
         stop: threading.Event,
+        company: "Company",
         *,
         patience: float = PATIENCE_SECONDS,
         clock: Clock | None = None,
@@ -48,6 +103,11 @@ class Lifeline:
         self._patience_us = round(patience * limits.SECOND_US)
         self._monotonic_us = (clock or SystemClock()).monotonic_us
         self._chance = chance or Chance()
+        self._company = company
+        self._turn = threading.RLock()
+        """Held while the session is used."""
+        self._crowded_until_us = 0
+        """Until then this uses the session of another, for the server had none left."""
         self._session: Session | None = None
         self._away = False
         """Whether a call has waited in vain since the server was last there."""
@@ -58,11 +118,32 @@ class Lifeline:
         self._inheritance.admit(session.connection)
 
     def abandon(self) -> None:
-        """In a forked child: the session was the parent's."""
+        """In a forked child: the session was the parent's, and so was whoever used it."""
         self._session = None
+        self._turn = threading.RLock()
+        self._company.join(self)
+
+    @property
+    def lends(self) -> bool:
+        """Whether there is a session for others to use."""
+        session = self._session
+        return session is not None and not session.broken
 
     def run(self, transaction: Callable[[Session], T]) -> T:
         """What `transaction` returns, which begins and commits on the session. It may be run several times."""
+        if self._session is None and self._monotonic_us() < self._crowded_until_us:
+            lender = self._company.lender(self)
+            if lender is not None:
+                return lender.run(transaction)
+        try:
+            with self._turn:
+                return self._run(transaction)
+        except Crowded as crowded:
+            self._crowded_until_us = self._monotonic_us() + CROWDED_SECONDS * limits.SECOND_US
+            self._company.lacks(self)
+            return crowded.lender.run(transaction)
+
+    def _run(self, transaction: Callable[[Session], T]) -> T:
         deadline_us = self._monotonic_us() + (0 if self._away else self._patience_us)
         collisions = 0
         while True:
@@ -89,9 +170,13 @@ class Lifeline:
         while self._session is None:
             try:
                 self.adopt(self._connector.connect())
+                self._company.has(self)
             except PerdureError as error:
                 if not worth_waiting(error):
                     raise
+                lender = self._company.lender(self) if isinstance(error, StoreBusy) else None
+                if lender is not None:
+                    raise Crowded(lender) from error
                 self._wait_or_raise(error, deadline_us)
         return self._session
 
@@ -111,7 +196,8 @@ class Lifeline:
 
     def close(self) -> None:
         """Let go of the session. The next transaction opens another."""
-        session, self._session = self._session, None
-        if session is not None:
-            self._inheritance.dismiss(session.connection)
-            session.close()
+        with self._turn:
+            session, self._session = self._session, None
+            if session is not None:
+                self._inheritance.dismiss(session.connection)
+                session.close()

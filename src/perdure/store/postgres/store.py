@@ -15,7 +15,7 @@ from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import LOCK_TURN_MS
 from perdure.store.postgres.job_submission import submit_jobs
 from perdure.store.postgres.ledger import PostgresLedger
-from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Lifeline
+from perdure.store.postgres.lifeline import PATIENCE_SECONDS, Company, Lifeline
 from perdure.store.postgres.readers import Asking, InlineReaders, Readers
 from perdure.store.postgres.schema import PostgresSchema, bring_up_to_date
 from perdure.store.postgres.session import Limits
@@ -52,8 +52,10 @@ class PostgresStore:
         readers: Readers | InlineReaders,
         wakeups: PostgresWakeups,
         caller: PostgresCaller,
+        company: Company,
     ) -> None:
         self.place = place
+        self._company = company
         self.writer = writer
         self.readers = readers
         self.capabilities = CAPABILITIES
@@ -101,7 +103,8 @@ class PostgresStore:
         writer = Writer(lambda name: parts.commits(name, wakeups), parts.inheritance, parts.stop)
         parts.inheritance.in_child(parts.hub.forget_all)
         readers = Readers(parts.asking, parts.inheritance)
-        return cls(connector.place, writer, readers, wakeups, PostgresCaller(connector, parts.clock))
+        caller = PostgresCaller(connector, parts.clock)
+        return cls(connector.place, writer, readers, wakeups, caller, parts.company)
 
     @classmethod
     def _inline(cls, parts: "Parts") -> "PostgresStore":
@@ -109,11 +112,11 @@ class PostgresStore:
         writer = InlineWriter(parts.commits(WRITES, wakeups))
         readers = InlineReaders(parts.asking(parts.first))
         caller = PostgresCaller(parts.connector, parts.clock)
-        return cls(parts.connector.place, writer, readers, wakeups, caller)
+        return cls(parts.connector.place, writer, readers, wakeups, caller, parts.company)
 
     def notices(self) -> list[str]:
-        """Whether hints from other processes do not arrive."""
-        return self.wakeups.notices()
+        """Whether hints from other processes do not arrive, and whether connections are lacking."""
+        return [*self.wakeups.notices(), *self._company.notices()]
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""
@@ -135,11 +138,15 @@ class Parts:
         self.inheritance = Inheritance()
         self.hub = Hub()
         self.stop = threading.Event()
+        self.company = Company(connector.place)
+        self.inheritance.in_child(self.company.forget)
         self.first = self.lifeline()
 
     def lifeline(self) -> Lifeline:
         """A session of its own, which opens when it is first needed."""
-        return Lifeline(self.connector, self.inheritance, self.stop, patience=self.patience)
+        made = Lifeline(self.connector, self.inheritance, self.stop, self.company, patience=self.patience)
+        self.company.join(made)
+        return made
 
     def commits(self, name: str, announcing: Announcing) -> Commits:
         """What writes for the flusher of this name."""
