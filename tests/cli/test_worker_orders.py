@@ -45,3 +45,19 @@ def test_a_worker_that_nobody_knows_is_bad_input(perdure: Perdure, order: str) -
     answer = perdure("worker", order, UNKNOWN)
     assert (answer.code, answer.out) == (2, "")
     assert UNKNOWN in answer.err
+
+
+def test_a_queue_that_no_live_worker_of_the_kind_serves_is_noted(
+    perdure: Perdure, start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "tasks.py").write_text(TASKS.format(word="hello"))
+    perdure("db", "migrate")
+    worker = start("worker", "tasks:app")
+    id = worker_id(perdure)
+    note = "no live worker serves the queue defualt for the kind greet: those that have the kind serve default"
+    assert perdure("submit", "greet", '{"name": "ann"}').err == ""
+    submitted = perdure("submit", "greet", '{"name": "ann"}', "--queue", "defualt")
+    assert submitted.err.splitlines() == [note]
+    assert perdure("task", "wait", submitted.out.strip(), "--timeout", "0.01").err.count(note) == 1
+    perdure("worker", "drain", id)
+    assert ended(worker)[0] == 0

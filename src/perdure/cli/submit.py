@@ -100,7 +100,7 @@ def _submitted(request: "TaskRequest", store: str | None, as_json: bool, wait: b
 
 
 async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> "Submitted":
-    from perdure.cli.unserved import note_unserved
+    from perdure.cli.unserved import Waiting, note_unserved
     from perdure.domain.states import ENDED
     from perdure.errors import PerdureError
 
@@ -110,7 +110,8 @@ async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> 
     if isinstance(answer, PerdureError):
         raise answer
     if note and answer.state is not None and answer.state not in ENDED:
-        await note_unserved(session, [request.kind])
+        view = await session.views.task(session.organization, answer.id)
+        await note_unserved(session, [] if view is None else [Waiting(view.kind, view.queue)])
     return answer
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from perdure.cli.output import console, plain, write_json, write_note, write_table
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
-from perdure.cli.unserved import note_unserved
+from perdure.cli.unserved import Waiting, note_unserved
 from perdure.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | Non
 async def _wait(
     session: Session, task_ids: Sequence[str], timeout: float | None, any_of: bool, *, note: bool
 ) -> "list[Ended]":
-    kinds = set()
+    waiting = set()
     for task_id in task_ids:
         view = await session.views.task(session.organization, task_id)
         if view is None:
             raise NotFound(f"there is no task {task_id} in this store", what="task", id=task_id)
         if note and view.finished_us is None:
-            kinds.add(view.kind)
-    await note_unserved(session, kinds)
+            waiting.add(Waiting(view.kind, view.queue))
+    await note_unserved(session, waiting)
     async with watched(len(task_ids), "tasks") as advance, _watch(session, task_ids, advance):
         return await session.operations.wait_ended(session.organization, task_ids, timeout, any_of)
 

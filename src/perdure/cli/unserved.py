@@ -1,20 +1,46 @@
 """Telling of tasks that nobody is there to run."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from perdure.cli.output import write_note
 from perdure.cli.session import Session
 from perdure.domain.limits import SECOND_US
+from perdure.store.views import WorkerView
+
+QUEUES_SHOWN = 5
 
 
-async def note_unserved(session: Session, kinds: Collection[str]) -> None:
-    """Write one note that names those of the kinds that no live worker has, if there are any."""
-    if not kinds:
+class Waiting(NamedTuple):
+    """What a worker must have to run a task that waits."""
+
+    kind: str
+    queue: str
+
+
+async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
+    """Write a note that names the kinds that no live worker has, and one for each queue that none of those serves who
+    have the kind: its name may be mistyped.
+    """
+    if not waiting:
         return
     active_us = round(session.system.settings.worker_active * SECOND_US)
     workers = await session.views.workers(session.organization, active_us)
-    served = {kind for worker in workers if worker.left_us is None for kind in worker.kinds}
-    missing = sorted(set(kinds) - served)
+    for note in _notes(sorted(set(waiting)), [each for each in workers if each.left_us is None]):
+        write_note(note)
+
+
+def _notes(waiting: Sequence[Waiting], workers: Sequence[WorkerView]) -> Iterator[str]:
+    having = {each.kind: [worker for worker in workers if each.kind in worker.kinds] for each in waiting}
+    missing = [kind for kind, able in having.items() if not able]
     if missing:
         named = f"kind{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
-        write_note(f"no live worker has the {named}: start one with `perdure worker MODULE:APP`")
+        yield f"no live worker has the {named}: start one with `perdure worker MODULE:APP`"
+    for kind, queue in waiting:
+        served = sorted({each for worker in having[kind] for each in worker.queues})
+        if served and queue not in served:
+            more = f" and {len(served) - QUEUES_SHOWN} more" if len(served) > QUEUES_SHOWN else ""
+            yield (
+                f"no live worker serves the queue {queue} for the kind {kind}: those that have the kind serve"
+                f" {', '.join(served[:QUEUES_SHOWN])}{more}"
+            )
