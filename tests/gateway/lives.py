@@ -56,6 +56,17 @@ async def held_of_job(asker: Asker, number: int = 1) -> dict[str, Any]:
     return hold
 
 
+async def failed_job(asker: Asker) -> str:
+    """The id of a job whose first task failed."""
+    hold = await held_of_job(asker, 3)
+    outcome = {"outcome": "failed", "error": {"type": "E", "message": "no"}, "permanent": True}
+    answer = await asker.ask("POST", "/v1/worker/settle", {"settlements": [{"hold": hold, "outcome": outcome}]})
+    assert answer.json["answers"] == [{"answer": "applied", "state": "dead_lettered", "problem": None}]
+    task = (await asker.ask("GET", f"/v1/tasks/{hold['task_id']}")).json
+    job_id: str = task["job"]
+    return job_id
+
+
 async def dead(asker: Asker, number: int = 1) -> str:
     """The id of a dead letter."""
     hold = await held(asker, number)

@@ -7,7 +7,19 @@ import msgspec
 import pytest
 
 from gateway.asking import Asker
-from gateway.lives import NOBODY, REQUEST, WORKER, dead, held, held_of_job, job, registered, stored, submitted
+from gateway.lives import (
+    NOBODY,
+    REQUEST,
+    WORKER,
+    dead,
+    failed_job,
+    held,
+    held_of_job,
+    job,
+    registered,
+    stored,
+    submitted,
+)
 from perdure.gateway.openapi import answers_of
 from perdure.gateway.routes import BY_NAME, ROUTES
 
@@ -24,7 +36,9 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
         path = path.replace("{task_id}", await dead(asker))
     elif "{task_id}" in path:
         path = path.replace("{task_id}", await submitted(asker))
-    if "{job_id}" in path:
+    if name == "retry_job":
+        path = path.replace("{job_id}", await failed_job(asker))
+    elif "{job_id}" in path:
         path = path.replace("{job_id}", (await job(asker))["id"])
     if "{worker_id}" in path or "worker" in path or name == "list_controls":
         path = path.replace("{worker_id}", await registered(asker))

@@ -9,8 +9,10 @@ from perdure.app.node import Node
 from perdure.app.task import R
 from perdure.domain import ids
 from perdure.domain.states import BAD_ENDS, ENDED, GOOD_ENDS, JOB_ENDED, JobState
+from perdure.engine.job_timeline import JobTimeline, read_timeline
 from perdure.errors import Invalid, JobFailed, NotFound, WaitTimedOut
-from perdure.store.views import EventView, JobTaskView, JobView
+from perdure.store.job_ledger import JobRetried
+from perdure.store.views import EventView, JobProgress, JobTaskView, JobView
 from perdure.worker.handler import Handler
 
 WATCHED_TASKS = 100
@@ -60,8 +62,11 @@ class JobHandle:
         operations = await self._access.operations()
         view = await operations.views.job(self._access.principal.organization, self.id)
         if view is None:
-            raise NotFound(f"there is no job {self.id}; its retention may be over", what="job", id=self.id)
+            raise self._not_found()
         return view
+
+    def _not_found(self) -> NotFound:
+        return NotFound(f"there is no job {self.id}; its retention may be over", what="job", id=self.id)
 
     async def tasks(self) -> list[JobTaskView]:
         """Its tasks as they stand, in the order of submission. Raises `NotFound`."""
@@ -79,6 +84,27 @@ class JobHandle:
         """Ask that the job shall stop: its open tasks are cancelled. False when it had ended. Raises `NotFound`."""
         operations = await self._access.operations()
         return await operations.cancel_job(self.id, self._access.principal, text)
+
+    async def retry(self) -> JobRetried:
+        """Run again what failed of the job, under the same ids, with all that was cancelled for it.
+
+        Raises `Conflict` where nothing of it failed or it is being cancelled, and `NotFound`.
+        """
+        operations = await self._access.operations()
+        return await operations.retry_job(self.id, self._access.principal)
+
+    async def progress(self) -> JobProgress:
+        """How far the job is: its tasks by state, and the items that handlers told of. Raises `NotFound`."""
+        operations = await self._access.operations()
+        progress = await operations.views.job_progress(self._access.principal.organization, self.id)
+        if progress is None:
+            raise self._not_found()
+        return progress
+
+    async def timeline(self) -> JobTimeline:
+        """When each task waited and ran, and the critical path: so far, while the job runs. Raises `NotFound`."""
+        operations = await self._access.operations()
+        return await read_timeline(operations.views, self.id, self._access.principal)
 
     async def wait(self, timeout: float | None = None) -> JobState:
         """Wait until every task of the job has ended, and tell how. Raises `WaitTimedOut` after `timeout` seconds."""

@@ -15,9 +15,11 @@ from perdure.app.submitting import Many, all_or_raise, submit_calls, submit_call
 from perdure.app.task import Call, R, R_co, Task
 from perdure.domain.states import JobState, TaskState
 from perdure.domain.task import FailurePolicy
+from perdure.engine.job_timeline import JobTimeline
 from perdure.errors import PerdureError
+from perdure.store.job_ledger import JobRetried
 from perdure.store.ledger import Cancelled
-from perdure.store.views import EventView, JobTaskView, JobView, LogView, TaskView
+from perdure.store.views import EventView, JobProgress, JobTaskView, JobView, LogView, TaskView
 
 if TYPE_CHECKING:
     from perdure.app.app import App
@@ -97,6 +99,18 @@ class SyncJobHandle:
         """See `JobHandle.tasks`."""
         return self._portal.call(self.handle.tasks)
 
+    def retry(self) -> JobRetried:
+        """See `JobHandle.retry`."""
+        return self._portal.call(self.handle.retry)
+
+    def progress(self) -> JobProgress:
+        """See `JobHandle.progress`."""
+        return self._portal.call(self.handle.progress)
+
+    def timeline(self) -> JobTimeline:
+        """See `JobHandle.timeline`."""
+        return self._portal.call(self.handle.timeline)
+
     def cancel(self, text: str | None = None) -> bool:
         """See `JobHandle.cancel`."""
         return self._portal.call(self.handle.cancel, text)
@@ -133,6 +147,8 @@ class SyncApp:
     def __init__(self, app: "App") -> None:
         self._app = app
         self.portal = Portal(app.close)
+        self.schedules = SyncSchedules(app)
+        """See `App.schedules`."""
 
     def __enter__(self) -> Self:
         self.portal.call(self._app.system)
@@ -147,8 +163,6 @@ class SyncApp:
         """Let go of the store and end the background thread; a later use starts again."""
         self.portal.close()
 
-        self.schedules = SyncSchedules(app)
-        """See `App.schedules`."""
     @overload
     def submit(
         self, task: Task[..., R] | Call[R], /, *args: Any, connection: Any = None, **fields: Any

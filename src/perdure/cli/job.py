@@ -1,4 +1,4 @@
-"""`perdure job ...`: submit DAGs from files, run them, look at them, cancel them."""
+"""`perdure job ...`: submit DAGs from files, run them, look at them, cancel and retry them."""
 
 import sys
 from pathlib import Path
@@ -9,11 +9,13 @@ import typer
 from perdure.cli.options import JobId, JsonOption, LimitOption, StoreOption
 
 if TYPE_CHECKING:
+    from typing import Never
+
     from perdure.cli.session import Session
     from perdure.store.ledger import JobSubmitted
-    from perdure.store.views import JobTaskView, JobView, Page
+    from perdure.store.views import JobProgress, JobTaskView, JobView, Page
 
-app = typer.Typer(help="Jobs: run, submit, list, show, cancel.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Jobs: run, submit, list, show, cancel, retry.", no_args_is_help=True, rich_markup_mode=None)
 
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job file: YAML, JSON or WfFormat.", show_default=False)
@@ -109,9 +111,14 @@ def list_jobs(
 
 
 @app.command("show")
-def show(job_id: JobId, store: StoreOption = None, json: JsonOption = False) -> None:
+def show(
+    job_id: JobId,
+    path: Annotated[bool, typer.Option("--critical-path", help="Only the tasks of its critical path.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
     """Show one job and its tasks; once it has ended, its critical path."""
-    from perdure.cli.job_views import write_job
+    from perdure.cli.job_views import write_critical_path, write_job
     from perdure.cli.output import plain, write_json
     from perdure.cli.session import on_store
     from perdure.domain import ids
@@ -123,10 +130,79 @@ def show(job_id: JobId, store: StoreOption = None, json: JsonOption = False) -> 
         return job, await session.views.job_tasks(session.organization, job.id)
 
     job, tasks = on_store(store, read)
-    if json:
+    if path:
+        from perdure.engine.job_timeline import timeline_of
+
+        timeline = timeline_of(job, tasks)
+        critical = [each for each in timeline.tasks if each.critical]
+        if json:
+            write_json(plain(timeline) | {"tasks": plain(critical)})
+        else:
+            write_critical_path(timeline)
+    elif json:
         write_json(plain(job) | {"tasks": plain(tasks)})
     else:
         write_job(job, tasks)
+
+
+@app.command("progress")
+def progress(job_id: JobId, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show how far a job is: its tasks by state, and the items that handlers told of."""
+    from perdure.cli.job_views import write_progress
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.domain import ids
+
+    parsed = ids.parse(job_id, "job")
+
+    async def read(session: "Session") -> "JobProgress":
+        shown = await session.views.job_progress(session.organization, parsed)
+        return shown if shown is not None else no_job(parsed)
+
+    shown = on_store(store, read)
+    if json:
+        write_json(shown)
+    else:
+        write_progress(shown)
+
+
+@app.command("gantt")
+def gantt(
+    job_id: JobId,
+    width: Annotated[int, typer.Option(min=10, max=1_000, help="How many characters the whole time takes.")] = 60,
+    limit: LimitOption = 200,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show when each task of a job waited and ran, as bars over time; those of the critical path are marked."""
+    from perdure.cli.gantt import write_gantt
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.domain import ids
+    from perdure.engine.job_timeline import read_timeline
+
+    parsed = ids.parse(job_id, "job")
+    timeline = on_store(store, lambda session: read_timeline(session.views, parsed, session.principal))
+    if json:
+        write_json(timeline)
+    else:
+        write_gantt(timeline, width, limit)
+
+
+@app.command("retry")
+def retry(job_id: JobId, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Run again what failed of a job, with all that was cancelled for it; what succeeded stays as it is."""
+    from perdure.cli.output import counted, write_json
+    from perdure.cli.session import on_store
+    from perdure.domain import ids
+
+    parsed = ids.parse(job_id, "job")
+    retried = on_store(store, lambda session: session.operations.retry_job(parsed, session.principal))
+    if json:
+        write_json({"id": parsed, "redriven": retried.redriven, "revived": retried.revived})
+    else:
+        also = f", and {counted(retried.revived, 'task')} cancelled for them" if retried.revived else ""
+        sys.stdout.write(f"{parsed} runs again: {counted(retried.redriven, 'failed task')}{also}\n")
 
 
 @app.command("cancel")
@@ -161,9 +237,12 @@ def cancel(
 
 async def found(session: "Session", job_id: str) -> "JobView":
     """The job of that id. Raises `NotFound`."""
+    job = await session.views.job(session.organization, job_id)
+    return job if job is not None else no_job(job_id)
+
+
+def no_job(job_id: str) -> "Never":
+    """Raises `NotFound`."""
     from perdure.errors import NotFound
 
-    job = await session.views.job(session.organization, job_id)
-    if job is None:
-        raise NotFound(f"there is no job {job_id} in this store", what="job", id=job_id)
-    return job
+    raise NotFound(f"there is no job {job_id} in this store", what="job", id=job_id)

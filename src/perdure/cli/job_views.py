@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from perdure.cli.output import shown_instant, shown_seconds, write_facts, write_line, write_note, write_table
 
 if TYPE_CHECKING:
+    from perdure.engine.job_timeline import JobTimeline
     from perdure.jobfile import RunReport
-    from perdure.store.views import JobTaskView, JobView, Page
+    from perdure.store.views import JobProgress, JobTaskView, JobView, Page
 
 SHOWN_PATH = 6
 """How many names of a critical path are written out."""
@@ -65,6 +66,57 @@ def write_job(job: "JobView", tasks: "Sequence[JobTaskView]") -> None:
                 _ran(task),
             )
             for task in tasks
+        ],
+        "no tasks",
+    )
+
+
+def write_progress(progress: "JobProgress") -> None:
+    """How far a job is."""
+    share = f" ({progress.ended / progress.total:.0%})" if progress.total else ""
+    items = None
+    if progress.items_done is not None:
+        items = f"{progress.items_done} done" + (f" of {progress.items_total}" if progress.items_total else "")
+    write_facts(
+        [
+            ("id", progress.id),
+            ("state", progress.state),
+            ("tasks", f"{progress.ended} of {progress.total} ended{share}: {shown_counts(progress.counts)}"),
+            ("items", items),
+            ("started", shown_instant(progress.started_us)),
+            ("failing since", shown_instant(progress.failing_since_us)),
+            ("finished", shown_instant(progress.finished_us)),
+        ]
+    )
+
+
+def write_critical_path(timeline: "JobTimeline") -> None:
+    """The chain of tasks that decided how long a job took."""
+    write_facts(
+        [
+            ("id", timeline.id),
+            ("name", timeline.name),
+            ("state", timeline.state),
+            ("makespan", shown_seconds(timeline.makespan)),
+            ("critical path", f"{shown_seconds(timeline.critical_path)} in {len(timeline.critical_tasks)} tasks"),
+            ("parallelism", f"{timeline.parallelism:.1f} tasks at once on average"),
+        ]
+    )
+    write_line("")
+    by_name = {each.name: each for each in timeline.tasks}
+    write_table(
+        ("TASK", "STATE", "KIND", "ID", "STARTED", "WAITED", "RAN"),
+        [
+            (
+                each.name,
+                each.state,
+                each.kind,
+                each.id,
+                shown_instant(each.leased_us),
+                shown_seconds(each.waited),
+                shown_seconds(each.ran),
+            )
+            for each in (by_name[name] for name in timeline.critical_tasks)
         ],
         "no tasks",
     )

@@ -108,7 +108,7 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothin
     for index, column in enumerate(columns):
         table.add_column(column, no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*("-" if each is None else _safe(each) for each in row))
+        table.add_row(*("-" if each is None else safe(each) for each in row))
     console().print(table)
 
 
@@ -118,19 +118,19 @@ def write_facts(facts: Sequence[tuple[str, object]]) -> None:
     screen = console()
     for name, value in facts:
         if value is not None and value != "-":
-            screen.print(f"{name.ljust(width)}  {_safe(value)}")
+            screen.print(f"{name.ljust(width)}  {safe(value)}")
 
 
 def write_line(text: str) -> None:
     """One line on standard output."""
-    console().print(_safe(text))
+    console().print(safe(text))
 
 
 def write_note(text: str) -> None:
     """One line beside the output: on standard error."""
-    console(to_stderr=True).print(_safe(text))
+    console(to_stderr=True).print(safe(text))
 
 
-def _safe(value: object) -> str:
+def safe(value: object) -> str:
     """Text without characters that move the cursor or change the terminal: it may come from anybody's task."""
     return "".join(each if each.isprintable() or each in "\n\t" else "�" for each in str(value))

@@ -35,7 +35,7 @@ from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Princip
 from perdure.engine.schedule_views import ScheduleOperations
 from perdure.errors import AlreadyEnded, Invalid, Misuse, PerdureError, Refused
 from perdure.store.definitions import DefinitionType
-from perdure.store.job_ledger import Grown
+from perdure.store.job_ledger import Grown, JobRetried
 from perdure.store.ledger import (
     CancelAnswer,
     Cancelled,
@@ -221,6 +221,13 @@ class RemoteOperations:
         except AlreadyEnded:
             return False
         return not answer.already
+
+    async def retry_job(self, job_id: str, by: Principal) -> JobRetried:
+        """Run again what failed of a job. Raises `NotFound`, and `Conflict` where nothing of it failed."""
+        # The same again would be refused, because the first one has run: only what did not arrive is sent again.
+        path = f"/v1/jobs/{ids.parse(job_id, 'job')}/retry"
+        answer: wire.JobRetried = await self._post(path, None, wire.JobRetried, Repeat.UNSENT)
+        return JobRetried(answer.redriven, answer.revived)
 
     async def redrive(self, task_ids: Sequence[str], by: Principal, payload: Any = None) -> list[PerdureError | str]:
         """Run failed tasks again: the id, or why not."""

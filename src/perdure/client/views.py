@@ -14,6 +14,7 @@ from perdure.store.views import (
     AttemptView,
     Ended,
     EventView,
+    JobProgress,
     JobTaskView,
     JobView,
     LogPage,
@@ -102,6 +103,13 @@ class RemoteViews:
         query = _paged({"state": [str(each) for each in states], "limit": limit}, cursor)
         page = await self._get("/v1/jobs", wire.JobPage, query)
         return Page([read(each, JobView) for each in page.jobs], page.cursor)
+
+    async def job_progress(self, organization: str, job_id: str) -> JobProgress | None:
+        """How far one job is."""
+        try:
+            return read(await self._get(f"/v1/jobs/{_id(job_id, 'job')}/progress", wire.JobProgress), JobProgress)
+        except NotFound:
+            return None
 
     async def job_tasks(self, organization: str, job_id: str) -> list[JobTaskView]:
         """All tasks of a job in the order of submission."""

@@ -127,7 +127,13 @@ TABLE: tuple[Transition, ...] = (
         (),
         "same id, next generation, fresh budgets",
     ),
-    Transition((T.CANCELLED,), Event.REVIVE, (T.PENDING,), (), "it was cancelled for an ancestor that was redriven"),
+    Transition(
+        (T.CANCELLED, T.EXPIRED),
+        Event.REVIVE,
+        (T.PENDING, T.QUEUED),
+        (),
+        "it was cancelled for an ancestor that was redriven, or its job was retried",
+    ),
 )
 
 _TARGETS: dict[tuple[T | None, Event], frozenset[T]] = {

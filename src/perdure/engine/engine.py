@@ -26,21 +26,22 @@ from perdure.engine.renew import Renew
 from perdure.engine.report import TakeReports
 from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Principal, TaskRequest
 from perdure.engine.retain import Retain
+from perdure.engine.retry_job import RetryJob
 from perdure.engine.retry_policies import RetryPolicies
-from perdure.engine.settle import Settle
 from perdure.engine.schedule_views import ScheduleOperations
 from perdure.engine.schedule_work import ScheduleWork
 from perdure.engine.schedules import Scheduling
+from perdure.engine.settle import Settle
 from perdure.engine.settle_within import settle_within, settle_within_async
 from perdure.engine.submit import Submit
 from perdure.engine.submit_job import SubmitJob
 from perdure.engine.unroutable import FailUnroutable
 from perdure.engine.wait import WaitEnded
 from perdure.engine.workers import Workers
-from perdure.errors import PerdureError
 from perdure.engine.zones import Zones
+from perdure.errors import PerdureError
 from perdure.store.definitions import DefinitionType
-from perdure.store.job_ledger import Grown
+from perdure.store.job_ledger import Grown, JobRetried
 from perdure.store.ledger import (
     Cancelled,
     Control,
@@ -64,8 +65,8 @@ class Operations(Protocol):
     """What `Engine` offers, and the client of a gateway in its place. All of `WorkSource` is part of it."""
 
     views: Views
-
     schedules: ScheduleOperations
+
     # submitting
     async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]: ...
     async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted: ...
@@ -102,6 +103,7 @@ class Operations(Protocol):
         self, task_ids: Sequence[str], by: Principal, *, text: str | None = None, note: str | None = None
     ) -> list[Cancelled]: ...
     async def cancel_job(self, job_id: str, by: Principal, text: str | None = None) -> bool: ...
+    async def retry_job(self, job_id: str, by: Principal) -> JobRetried: ...
     async def redrive(
         self, task_ids: Sequence[str], by: Principal, payload: Any = None
     ) -> list[PerdureError | str]: ...
@@ -169,18 +171,19 @@ class Engine:
         self._report = TakeReports(ledger, parts)
         self._settle = Settle(ledger, chance, self._policies, parts)
         self._cancel = Cancel(ledger, store.wakeups, settings.cancel_grace_us)
+        self._retry_job = RetryJob(ledger)
         self._dead_letters = DeadLetters(ledger, settings.payload_max_bytes)
         self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
         self._documents = Documents(store.definitions, self._kinds, names, store.wakeups)
         self._workers = Workers(ledger, store.wakeups, names, self._claim)
         self._wait = WaitEnded(store.views, store.wakeups.subscribe)
-
-    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
-        """Submit tasks; one answer per request, in order."""
         work = ScheduleWork(self._kinds, names, ids, clock, settings.payload_max_bytes)
         zones = Zones()
         self.schedules: ScheduleOperations = Scheduling(store.schedules, ledger, store.wakeups, work, zones)
         self._fire: Callable[[], Duty] = lambda: FireSchedules(store.schedules, work, zones, settings.cancel_grace_us)
+
+    async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]:
+        """Submit tasks; one answer per request, in order."""
         return await self._submit(requests, by)
 
     async def submit_job(self, request: JobRequest, by: Principal) -> JobSubmitted:
@@ -283,6 +286,10 @@ class Engine:
         """Stop a job; false when it had ended. Raises `NotFound`."""
         return await self._cancel.job(job_id, by, text)
 
+    async def retry_job(self, job_id: str, by: Principal) -> JobRetried:
+        """Run again what failed of a job. Raises `NotFound`, and `Conflict` where nothing of it failed."""
+        return await self._retry_job(job_id, by)
+
     async def redrive(self, task_ids: Sequence[str], by: Principal, payload: Any = None) -> list[PerdureError | str]:
         """Run failed tasks again: the id, or why not."""
         return await self._dead_letters.redrive(task_ids, by, payload)
@@ -354,6 +361,7 @@ class Engine:
             Lose(ledger, self._clock, self._chance, self._policies, self._kinds.leases_us),
             Cascade(ledger, settings.cancel_grace_us),
             FailUnroutable(ledger, settings.unroutable_after_us, settings.worker_active_us),
+            self._fire(),
             Retain(ledger, settings.kept),
         ]
 
@@ -361,7 +369,6 @@ class Engine:
         """A runner of all duties: `async with engine.duty_runner(): ...`. `observed` puts an observer around each."""
         duties = self.duties() if observed is None else [observed(each) for each in self.duties()]
         return DutyRunner(duties, self._ledger, self._store.wakeups, self._clock, self._chance)
-            self._fire(),
 
     async def close(self) -> None:
         """Tell those who wait that nothing more comes. The store is closed by whoever opened it."""

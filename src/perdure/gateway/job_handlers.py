@@ -6,12 +6,13 @@ from perdure import wire
 from perdure.domain import ids
 from perdure.domain.states import JobState
 from perdure.engine.engine import Operations
+from perdure.engine.job_timeline import read_timeline
 from perdure.engine.requests import JobRequest, JobTaskRequest
 from perdure.errors import AlreadyEnded, NotFound
 from perdure.gateway.request import Answer, Request
 from perdure.gateway.task_handlers import REPLAYED, chosen_key
 from perdure.store.views import JobView
-from perdure.wire.telling import told
+from perdure.wire.telling import told, told_timeline
 
 
 class JobHandlers:
@@ -77,6 +78,26 @@ class JobHandlers:
         record = None if view.cancel is None else told(view.cancel, wire.CancelRecord)
         shown = wire.JobStopping(id=view.id, state=view.state, cancel=record, already=not stopping)
         return Answer(shown, 200 if view.state == JobState.CANCELLED else 202)
+
+    async def show_job_progress(self, request: Request) -> Answer:
+        """Show how far a job is."""
+        wanted = job_id(request)
+        progress = await self._operations.views.job_progress(request.by.organization, wanted)
+        if progress is None:
+            raise NotFound(f"there is no job {wanted}", what="job", id=wanted)
+        return Answer(told(progress, wire.JobProgress))
+
+    async def show_job_timeline(self, request: Request) -> Answer:
+        """Show when a job's tasks ran."""
+        timeline = await read_timeline(self._operations.views, job_id(request), request.by)
+        return Answer(told_timeline(timeline))
+
+    async def retry_job(self, request: Request) -> Answer:
+        """Run again what failed of a job."""
+        retried = await self._operations.retry_job(job_id(request), request.by)
+        view = await self._found(request)
+        shown = wire.JobRetried(id=view.id, state=view.state, redriven=retried.redriven, revived=retried.revived)
+        return Answer(shown, 202)
 
     async def _found(self, request: Request) -> JobView:
         wanted = job_id(request)

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from perdure.domain.job import critical_path
-from perdure.domain.limits import SECOND_US
 from perdure.domain.states import TaskState
+from perdure.domain.timeline import makespan_seconds, run_seconds
 from perdure.jobfile.bound import lower_bound
 from perdure.store.views import JobTaskView, JobView
 
@@ -55,7 +55,7 @@ def report(
 
     They are believed only where every task succeeded: one that failed or never ran did not take its time.
     """
-    measured = {task.name: _run_seconds(task) for task in tasks}
+    measured = {task.name: run_seconds(task.leased_us, task.finished_us) for task in tasks}
     known = seconds is not None and all(_ran_whole(task) and task.name in seconds for task in tasks)
     weights = {name: seconds[name] for name in measured} if known and seconds is not None else measured
     parents = {task.name: task.parents for task in tasks}
@@ -63,7 +63,7 @@ def report(
     bound = lower_bound(parents, weights, concurrency)
     work = sum(weights.values())
     ideal = max(path_weight, work / concurrency)
-    makespan = _makespan(job, tasks)
+    makespan = makespan_seconds(job.created_us, (task.finished_us for task in tasks))
     return RunReport(
         job_id=job.id,
         name=job.name,
@@ -86,18 +86,3 @@ def report(
 
 def _ran_whole(task: JobTaskView) -> bool:
     return task.state is TaskState.SUCCEEDED
-
-
-def _makespan(job: JobView, tasks: Sequence[JobTaskView]) -> float:
-    last_us = max((task.finished_us for task in tasks if task.finished_us is not None), default=job.created_us)
-    return (last_us - job.created_us) / SECOND_US
-
-
-def _run_seconds(task: JobTaskView) -> float:
-    """How long the last attempt was held; a task that never ran took no time.
-
-    `started_us` would be the wrong beginning: workers tell of it in passing, up to half a second late or never.
-    """
-    if task.leased_us is None or task.finished_us is None:
-        return 0.0
-    return max(0, task.finished_us - task.leased_us) / SECOND_US

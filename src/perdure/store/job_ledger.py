@@ -48,6 +48,13 @@ class Grown(NamedTuple):
     added: int
 
 
+class JobRetried(NamedTuple):
+    """How many failed tasks run again, and how many that were cancelled for them."""
+
+    redriven: int
+    revived: int
+
+
 class JobLedger(Protocol):
     """The verbs of jobs."""
 
@@ -68,4 +75,13 @@ class JobLedger(Protocol):
 
         `LeaseLost` where the attempt is not live; `Conflict` where its task or job is being cancelled, or there is no
         job; `Invalid` for unknown names, circles and what is beyond the limits of a job; `Overloaded` as in `submit`.
+        """
+
+    async def retry_job(self, organization: str, job_id: str, actor: str) -> JobRetried:
+        """Run again what failed of a job, as `redrive` does: `failed`, `dead_lettered`, `expired`, and with them what
+        was cancelled for them (`upstream_failed`, `trigger_unmet`) -> `queued`, or `pending` while a parent is open.
+
+        Where a failure had stopped the whole job, all that was cancelled by that runs again too. One transaction.
+
+        `NotFound`; `Conflict` where nothing of the job failed or it is being cancelled; `Redacted`.
         """

@@ -164,6 +164,25 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Any = None
 
 
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a job is. `counts` maps states of tasks to numbers.
+
+    `items_done` and `items_total` add up what handlers told of their items, in `ctx.progress`; `None` where none did.
+    """
+
+    id: str
+    state: JobState
+    total: int
+    ended: int
+    counts: dict[str, int]
+    items_done: int | None = None
+    items_total: int | None = None
+    created_us: int
+    started_us: int | None = None
+    failing_since_us: int | None = None
+    finished_us: int | None = None
+
+
 class JobTaskView(msgspec.Struct, frozen=True, kw_only=True):
     """One task in its job, for progress, critical path and Gantt."""
 
@@ -304,6 +323,9 @@ class Views(Protocol):
 
     async def jobs(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None = None) -> Page:
         """`JobView`s, newest first."""
+
+    async def job_progress(self, organization: str, job_id: str) -> JobProgress | None:
+        """How far one job is."""
 
     async def job_tasks(self, organization: str, job_id: str) -> list[JobTaskView]:
         """All tasks of a job in the order of submission. Raises `NotFound`."""

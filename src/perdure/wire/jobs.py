@@ -100,6 +100,74 @@ class JobTasks(msgspec.Struct, kw_only=True, frozen=True):
     tasks: list[JobTask]
 
 
+class JobProgress(msgspec.Struct, kw_only=True, frozen=True):
+    """How far a job is. `counts` maps states of tasks to numbers.
+
+    `items_done` and `items_total` add up what handlers told of their items; null where none did.
+    """
+
+    id: Id
+    state: JobState
+    total: int
+    ended: int
+    counts: dict[str, int]
+    items_done: int | None = None
+    items_total: int | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    failing_since_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class TimelineTask(msgspec.Struct, kw_only=True, frozen=True):
+    """One task: it `waited` seconds in its lane and was held for `ran` seconds, both by its last attempt.
+
+    `critical`: it lies on the critical path.
+    """
+
+    id: Id
+    name: str
+    kind: str
+    state: TaskState
+    parents: list[str]
+    queued_at: datetime | None = None
+    leased_at: datetime | None = None
+    finished_at: datetime | None = None
+    waited: float = 0.0
+    ran: float = 0.0
+    critical: bool = False
+
+
+class JobTimeline(msgspec.Struct, kw_only=True, frozen=True):
+    """How a job ran; for one that has not ended, so far. Durations are seconds.
+
+    `critical_path` adds the run times along the heaviest chain of dependencies, `critical_tasks`: no number of workers
+    is faster.
+    """
+
+    id: Id
+    name: str
+    state: JobState
+    created_at: datetime
+    finished_at: datetime | None = None
+    makespan: float
+    work: float
+    critical_path: float
+    critical_tasks: list[str]
+    parallelism: float
+    tasks: list[TimelineTask]
+    """In the order in which they began; those that never did come last."""
+
+
+class JobRetried(msgspec.Struct, kw_only=True, frozen=True):
+    """How many failed tasks of the job run again, and how many that were cancelled for them."""
+
+    id: Id
+    state: JobState
+    redriven: int
+    revived: int
+
+
 class CancelJob(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Why a job shall stop; told to everybody who sees it."""
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from perdure.domain.task import Body
+from perdure.engine.job_timeline import JobTimeline, TimelineTask
 from perdure.engine.schedule_views import ScheduleView
 from perdure.store import views
 from perdure.store.schedules import Fire
@@ -125,6 +126,24 @@ def read_counts(body: operating.Counts) -> views.Overview:
     )
 
 
+def told_timeline(timeline: JobTimeline) -> jobs.JobTimeline:
+    """The timeline of a job, as it is told."""
+    created_at: Any = instant(timeline.created_us)
+    return jobs.JobTimeline(
+        id=timeline.id,
+        name=timeline.name,
+        state=timeline.state,
+        created_at=created_at,
+        finished_at=instant(timeline.finished_us),
+        makespan=timeline.makespan,
+        work=timeline.work,
+        critical_path=timeline.critical_path,
+        critical_tasks=list(timeline.critical_tasks),
+        parallelism=timeline.parallelism,
+        tasks=[told(each, jobs.TimelineTask) for each in timeline.tasks],
+    )
+
+
 def _instant_source(name: str) -> str:
     return "at_us" if name == "at" else name.removesuffix("_at") + "_us"
 
@@ -153,11 +172,13 @@ VIEWS: dict[type, type] = {
     tasks.Part: views.PartView,
     jobs.Job: views.JobView,
     jobs.JobTask: views.JobTaskView,
+    jobs.JobProgress: views.JobProgress,
+    jobs.TimelineTask: TimelineTask,
     operating.Queue: views.QueueView,
     operating.Worker: views.WorkerView,
+    schedules.Schedule: ScheduleView,
+    schedules.Fire: Fire,
 }
 """Which view each body shows."""
 
 _SHAPES: dict[type, _Shape] = {body: _shape_of(body) for body in (*VIEWS, tasks.CancelRecord, tasks.TaskError)}
-    schedules.Schedule: ScheduleView,
-    schedules.Fire: Fire,

@@ -6,7 +6,7 @@ import msgspec
 
 from perdure.errors import NotFound
 from perdure.store.relational.transaction import Transaction, batch
-from perdure.store.views import JobTaskView, JobView
+from perdure.store.views import JobProgress, JobTaskView, JobView
 
 _decode_jobs = msgspec.json.Decoder(list[JobView]).decode
 _decode_tasks = msgspec.json.Decoder(list[JobTaskView]).decode
@@ -26,6 +26,28 @@ def job(tx: Transaction, organization: str, job_id: str) -> JobView | None:
     (card,) = cards(tx, organization, [j])
     unfinished = _decode_open(tx.value("view_job_open", organization=organization, j=j)) if card.open else {}
     return msgspec.structs.replace(card, counts={**card.counts, **unfinished})
+
+
+def job_progress(tx: Transaction, organization: str, job_id: str) -> JobProgress | None:
+    """How far one job is, from its counters and from what its handlers told."""
+    card = job(tx, organization, job_id)
+    if card is None:
+        return None
+    j = tx.value("view_job_number", organization=organization, job=job_id)
+    items_done, items_total = tx.document("view_job_progress", organization=organization, j=j)
+    return JobProgress(
+        id=card.id,
+        state=card.state,
+        total=card.total,
+        ended=card.total - card.open,
+        counts=card.counts,
+        items_done=None if items_done is None else int(items_done),
+        items_total=None if items_total is None else int(items_total),
+        created_us=card.created_us,
+        started_us=card.started_us,
+        failing_since_us=card.failing_since_us,
+        finished_us=card.finished_us,
+    )
 
 
 def job_tasks(tx: Transaction, organization: str, job_id: str) -> list[JobTaskView]:

@@ -10,7 +10,7 @@ from perdure.domain.settlement import AttemptFacts
 from perdure.domain.states import TaskState
 from perdure.domain.task import Job, Task
 from perdure.errors import PerdureError
-from perdure.store.job_ledger import Grower, Grown, Growth
+from perdure.store.job_ledger import Grower, Grown, Growth, JobRetried
 from perdure.store.ledger import (
     Cancellation,
     Cancelled,
@@ -38,6 +38,7 @@ from perdure.store.relational import (
     renewing,
     reporting,
     retaining,
+    retrying,
     sweeping,
 )
 from perdure.store.relational.lanes import Lanes
@@ -126,6 +127,9 @@ class RelationalLedger:
 
     async def grow(self, growths: Sequence[Growth]) -> list[Grown | PerdureError]:
         return await self._writer.gather(self._grow, growths)
+
+    async def retry_job(self, organization: str, job_id: str, actor: str) -> JobRetried:
+        return await self._act(lambda tx: retrying.retry_job(tx, organization, job_id, actor))
 
     async def facts(self, holds: Sequence[Hold]) -> list[AttemptFacts | None]:
         return await self._readers.read(lambda tx: doubting.facts(tx, holds))

@@ -1,9 +1,10 @@
 """Running ended tasks again, and being done with dead letters."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from perdure.domain.states import TaskState
+from perdure.domain.task import Body
 from perdure.errors import Conflict, NotFound, PerdureError, Redacted
 from perdure.store.ledger import Redrive
 from perdure.store.relational import acts
@@ -28,7 +29,7 @@ def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | Pe
             chosen[row[0]] = (each, row)
         answers.append(refusal or TaskState.PENDING)
     if chosen:
-        _run_again(tx, chosen)
+        run_again(tx, {n: Again(each.actor, each.payload, row) for n, (each, row) in chosen.items()})
         states = tx.document("task_states", batch=batch([(each.organization, each.task_id) for each in redrives]))
         answers = [
             answer if isinstance(answer, PerdureError) else TaskState(state)
@@ -58,16 +59,30 @@ def _conflict(each: Redrive, state: str) -> Conflict:
     )
 
 
-def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) -> None:
+class Again(NamedTuple):
+    """A failed task that is to run again: who wants it, perhaps with another payload, and how it stands."""
+
+    actor: str
+    payload: Body | None
+    row: list[Any]
+    """Number, state, redacted, lane, job (none where that tells of it itself), generation, initiator, organization."""
+
+
+def run_again(tx: Transaction, chosen: Mapping[int, Again], stopped: Sequence[list[Any]] = ()) -> int:
+    """Run failed tasks again, by number, with what was cancelled for them; how many those are.
+
+    `stopped` are others to be revived: rows of number, lane, state, organization, generation, initiator, actor.
+    """
     redriven = sorted(chosen)
-    fallen = _fallen(tx, [(n, chosen[n][0].actor) for n in redriven])
-    moves = [(row[3], str(row[1]), PENDING, 1) for _, row in chosen.values()]
+    cancelled = {row[0]: row for row in (*stopped, *_fallen(tx, [(n, chosen[n].actor) for n in redriven]))}
+    fallen = list(cancelled.values())
+    moves = [(each.row[3], str(each.row[1]), PENDING, 1) for each in chosen.values()]
     again = redriven + [row[0] for row in fallen]
     moves += [(row[1], row[2], PENDING, 1) for row in fallen]
     everything = batch(again)
-    for each, row in chosen.values():
+    for n, each in chosen.items():
         if each.payload is not None:
-            tx.run("redrive_payload", n=row[0], payload=text_of(each.payload), encoding=each.payload.encoding)
+            tx.run("redrive_payload", n=n, payload=text_of(each.payload), encoding=each.payload.encoding)
     tx.run("redrive_remember", batch=everything)
     tx.run("redrive_remember_jobs", batch=everything)
     tx.run("redrive_untally", batch=everything)
@@ -77,6 +92,7 @@ def _run_again(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]]) ->
     count_moves(tx, moves)
     _remember(tx, chosen, fallen)
     _wait_again(tx, again)
+    return len(fallen)
 
 
 def _fallen(tx: Transaction, redriven: Sequence[tuple[int, str]]) -> list[list[Any]]:
@@ -102,11 +118,12 @@ def _wait_again(tx: Transaction, numbers: list[int]) -> None:
     settle_touched(tx)
 
 
-def _remember(tx: Transaction, chosen: dict[int, tuple[Redrive, list[Any]]], fallen: list[list[Any]]) -> None:
+def _remember(tx: Transaction, chosen: Mapping[int, Again], fallen: list[list[Any]]) -> None:
     rows: list[tuple[Any, ...]] = []
-    for n, (each, row) in chosen.items():
-        data = batch({"edited": each.payload is not None, "from": row[1]})
-        rows.append((each.organization, n, row[4], row[5] + 1, "redriven", each.actor, row[6], data))
+    for n, each in chosen.items():
+        _number, state, _redacted, _lane, job, generation, initiator, organization = each.row[:8]
+        data = batch({"edited": each.payload is not None, "from": state})
+        rows.append((organization, n, job, generation + 1, "redriven", each.actor, initiator, data))
     for n, _lane, _state, organization, generation, initiator, actor in fallen:
         rows.append((organization, n, None, generation + 1, "revived", actor, initiator, None))
     tx.run("event_insert", batch=batch(rows))

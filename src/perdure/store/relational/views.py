@@ -11,6 +11,7 @@ from perdure.store.views import (
     AttemptView,
     Ended,
     EventView,
+    JobProgress,
     JobTaskView,
     JobView,
     LogPage,
@@ -77,6 +78,10 @@ class RelationalViews:
         """A page of jobs, newest first. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
         page = listing.JobListing(organization, states, limit, cursor)
         return await self._readers.read(page.read)
+
+    async def job_progress(self, organization: str, job_id: str) -> JobProgress | None:
+        """How far one job is."""
+        return await self._readers.read(partial(job_views.job_progress, organization=organization, job_id=job_id))
 
     async def job_tasks(self, organization: str, job_id: str) -> list[JobTaskView]:
         """All tasks of a job in the order of submission. Raises `NotFound`."""

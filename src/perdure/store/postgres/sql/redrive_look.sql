@@ -1,7 +1,8 @@
--- How the tasks of a batch stand, in the order of the batch: number, state, redacted, lane, job, generation, initiator.
+-- How the tasks of a batch stand, in the order of the batch: number, state, redacted, lane, job, generation, initiator,
+-- organization.
 -- Locks those that have ended, in ascending order. One that was redriven while its row was waited for has no state.
 WITH asked AS MATERIALIZED (
-    SELECT item.place, tasks.n, tasks.redacted_us, tasks.initiator
+    SELECT item.place, tasks.n, tasks.redacted_us, tasks.initiator, tasks.organization
     FROM jsonb_array_elements(%(batch)s::jsonb) WITH ORDINALITY AS item (value, place)
     LEFT JOIN perdure_tasks AS tasks ON tasks.organization = ANY (ARRAY[item.value ->> 0]) AND tasks.id = ANY (ARRAY[item.value ->> 1])
 ),
@@ -14,7 +15,7 @@ locked AS MATERIALIZED (
 )
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     asked.n, coalesce(live.state, locked.state), asked.redacted_us IS NOT NULL, locked.lane, locked.job,
-    coalesce(live.generation, locked.generation), asked.initiator
+    coalesce(live.generation, locked.generation), asked.initiator, asked.organization
 ) ORDER BY asked.place), '[]')::text
 FROM asked
 LEFT JOIN locked ON locked.n = asked.n

@@ -1,0 +1,1 @@
+from app.test_job_runs import *  # noqa: F403
