@@ -18,7 +18,6 @@ from perdure.store.relational.operation import Operation
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.store import SqliteStore
 from perdure.store.sqlite.transaction import Transaction
-from perdure.store.sqlite.wal import CUT_RETRY_US, WriteAheadLog
 from perdure.store.sqlite.writer import HERE_MAX_ITEMS
 
 PATIENCE_SECONDS = 20.0
@@ -83,8 +82,6 @@ async def test_an_answer_is_there_whenever_it_is_asked_for(threaded: SqliteStore
     await alone(threaded)
     refused = threaded.writer.gather(ADDING, ["refused"])
     assert await late == ["noted a"]
-    with pytest.raises(Conflict):
-        await refused
     with pytest.raises(Conflict):
         await refused
 
@@ -400,64 +397,3 @@ async def test_an_interrupt_just_after_the_beginning_of_a_commit_leaves_no_trans
         threaded.writer._look_at_backlog(asyncio.get_running_loop())
     assert await answer == ["noted kept"]
     assert await read_notes(threaded) == ["kept"]
-
-
-# Checkpoints, which others wait for
-
-
-class Checkpoints:
-    """A store's checkpoints, each noted; and whether anybody has written just now, as a test says."""
-
-    def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.made = threading.Event()
-        self.quiet = False
-        self._commits = commits = store.writer.commits
-        after_flush = commits.after_flush
-
-        def note() -> None:
-            if commits.checkpoint_due:
-                after_flush()
-                self.made.set()
-
-        monkeypatch.setattr(commits, "after_flush", note)
-        monkeypatch.setattr(commits, "quiet_in_us", lambda: 0 if self.quiet else 1_000)
-
-    async def write_until(self, store: SqliteStore, holds: Callable[[], bool]) -> None:
-        """Write notes, one by one."""
-        for _ in range(1_000):
-            if holds():
-                return
-            await store.writer.gather(ADDING, ["a note" * 8_000])
-        raise AssertionError("it never came")
-
-
-async def test_a_checkpoint_waits_until_nobody_writes(threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch):
-    checkpoints, commits = Checkpoints(threaded, monkeypatch), threaded.writer.commits
-    await checkpoints.write_until(threaded, lambda: commits.checkpoint_due)
-    assert not await asyncio.to_thread(checkpoints.made.wait, 0.05)
-    checkpoints.quiet = True
-    assert await asyncio.to_thread(checkpoints.made.wait, PATIENCE_SECONDS)
-    await until(lambda: not commits.checkpoint_due)
-
-
-async def test_a_checkpoint_waits_no_longer_once_the_log_is_twice_as_long(
-    threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch
-):
-    checkpoints, commits = Checkpoints(threaded, monkeypatch), threaded.writer.commits
-    await checkpoints.write_until(threaded, lambda: commits.checkpoint_pressing or checkpoints.made.is_set())
-    assert await asyncio.to_thread(checkpoints.made.wait, PATIENCE_SECONDS)
-    await until(lambda: not commits.checkpoint_due)
-
-
-async def test_a_checkpoint_that_cannot_be_made_is_not_tried_again_and_again(
-    threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch
-):
-    commits, tries = threaded.writer.commits, list[int]()
-    monkeypatch.setattr(WriteAheadLog, "checkpoint", lambda *_: tries.append(1))
-    checkpoints = Checkpoints(threaded, monkeypatch)
-    await checkpoints.write_until(threaded, lambda: commits.checkpoint_due)
-    commits.after_flush()
-    monkeypatch.undo()
-    assert commits.quiet_in_us() > CUT_RETRY_US // 2
-    assert threaded.writer._patience() > 0.5  # type: ignore[operator]
-    assert tries
