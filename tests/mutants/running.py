@@ -1,5 +1,6 @@
 """Judges one mutant after the other, each in a process forked from one that has imported and collected everything."""
 
+import math
 import os
 import time
 from collections import deque
@@ -20,7 +21,8 @@ LIVES = 24
 TESTS_MAX = 120
 """A mutant that makes a difference in more tests than this is given the quickest of them."""
 SHARPER_MAX = 20
-"""What an error has caught is given so many tests more, in the hope of one that says what is wrong."""
+SHARPER_SECONDS = 5.0
+"""What an error has caught is given so many tests more, for so long, in the hope of one that says what is wrong."""
 A_LIFE = "a simulated life"
 PATIENCE_SECONDS = 20.0
 LIFE_SECONDS = 10.0
@@ -146,17 +148,19 @@ class Judge:
         failures = Failures()
         items[0].config.pluginmanager.register(failures)
         self._side.put(mutant.statement, mutant.sql)
-        caught_by, caught_at = "", len(items)
+        caught_by, left, until = "", len(items), math.inf
         with self._side.entered():
-            for place, item in enumerate(items):
-                if place > caught_at + SHARPER_MAX:
+            for item in items:
+                if not left or time.monotonic() > until:
                     break
+                left -= 1
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 if failures.asserted:
                     caught_by = item.nodeid
                     break
                 if failures.error and not caught_by:
-                    caught_by, caught_at = f"{item.nodeid}\n{failures.error}", place
+                    caught_by = f"{item.nodeid}\n{failures.error}"
+                    left, until = SHARPER_MAX, time.monotonic() + SHARPER_SECONDS
         tell(caught_by)
 
     def _live(self, seeds: Sequence[int], mutant: Mutant, tell: Tell) -> None:
