@@ -1,11 +1,12 @@
 """Schedules of an app: beside their tasks, and by the program itself."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from perdure import App, Invalid, Misuse
+from perdure import App, Context, Invalid, Misuse, SyncContext
 from perdure.app.job_handle import JobHandle
 
 
@@ -28,6 +29,30 @@ async def test_a_schedule_beside_its_task_is_declared_by_a_worker_and_fires(app:
         again = await app.schedules.get("beat")
     assert again is not None
     assert again.etag == before
+
+
+async def test_a_handler_knows_the_instant_that_it_is_for(app: App) -> None:
+    seen: list[tuple[str | None, datetime | None]] = []
+
+    @app.task("report")
+    async def report(*, ctx: Context) -> None:
+        seen.append((ctx.schedule, ctx.instant))
+
+    @app.task("plain")
+    def plain(*, ctx: SyncContext) -> None:
+        seen.append((ctx.schedule, ctx.instant))
+
+    await app.schedules.put("daily", report, "0 3 * * *")
+    await app.schedules.backfill("daily", datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
+    async with app.worker():
+        await (await app.submit(plain)).result(30)
+        await asyncio.wait_for(_until(lambda: len(seen) == 2), 30)
+    assert sorted(seen, key=repr) == [("daily", datetime(2026, 3, 1, 3, tzinfo=UTC)), (None, None)]
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
 
 
 async def test_what_cannot_be_a_schedule_is_told_where_it_is_written(app: App) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from perdure.worker.held import HeldAttempt
 from perdure.worker.payload import BadPayload
 from perdure.worker.reporting import Reporter, lease_lost
 from perdure.worker.results import BadResult, decode_result, encode_result
+from perdure.worker.scheduled import scheduled_by
 from perdure.worker.tracing import trace_of
 from perdure.worker.work_source import WorkSource
 
@@ -116,6 +118,20 @@ class AttemptKnowledge:
     def trace(self) -> str | None:
         """The W3C `traceparent` with which the task was submitted, to carry on to whatever the handler calls."""
         return trace_of(self._held.lease.options)
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule that made the task, if one did."""
+        scheduled = scheduled_by(self._held.lease.options)
+        return None if scheduled is None else scheduled.name
+
+    @property
+    def instant(self) -> datetime | None:
+        """The instant of the schedule for which the task was made, in UTC: what a daily report is of, however late it
+        is, and in a backfill too.
+        """
+        scheduled = scheduled_by(self._held.lease.options)
+        return None if scheduled is None else scheduled.instant
 
     @property
     def parents(self) -> Mapping[str, Any]:
