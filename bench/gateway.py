@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,6 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import perdure
+from bench import servers
 from bench.perdure_app import Bench
 from perdure.client.pool import Place, Pool
 
@@ -73,10 +75,9 @@ async def process(*arguments: str) -> AsyncIterator[tuple[int, asyncio.subproces
         await server.wait()
 
 
-def gateway_of(store: Path) -> Any:
+def gateway_of(store: Path | str) -> Any:
     """A gateway process on a store."""
-    environ = ("perdure", "serve", "--role", "gateway", "--store", str(store), "--listen", "127.0.0.1:{port}")
-    return process(*environ)
+    return process("perdure", "serve", "--role", "gateway", "--store", str(store), "--listen", "127.0.0.1:{port}")
 
 
 def echo_of() -> Any:
@@ -212,17 +213,17 @@ async def idle(port: int, server: asyncio.subprocess.Process, workers: int) -> t
     return used, memory, held
 
 
-async def one_round(folder: Path, size: int, tasks: int, requests: int) -> dict[str, float]:
-    """Every figure once; what is compared runs one after the other."""
-    figures: dict[str, float] = {"direct drain": await apart("drain", str(folder / "direct.db"), size, tasks)}
-    async with gateway_of(folder / "remote.db") as (port, _):
+async def one_round(store: Callable[[str], str], size: int, tasks: int, requests: int) -> dict[str, float]:
+    """Every figure once, each on a new store of its name; what is compared runs one after the other."""
+    figures: dict[str, float] = {"direct drain": await apart("drain", store("direct"), size, tasks)}
+    async with gateway_of(store("remote")) as (port, _):
         figures["remote drain"] = await apart("drain", f"http://127.0.0.1:{port}", size, tasks)
-    figures["direct start p50 ms"] = await apart("start_latency", str(folder / "latency.db"), size, 100)
-    async with gateway_of(folder / "latency_remote.db") as (port, _):
+    figures["direct start p50 ms"] = await apart("start_latency", store("latency"), size, 100)
+    async with gateway_of(store("latency_remote")) as (port, _):
         figures["remote start p50 ms"] = await apart("start_latency", f"http://127.0.0.1:{port}", size, 100)
     async with echo_of() as (port, _):
         figures["echoes of 32 clients"] = await apart("posts", port, size, requests)
-    async with gateway_of(folder / "posts.db") as (port, _):
+    async with gateway_of(store("posts")) as (port, _):
         figures["submits of 32 clients"] = await apart("posts", port, size, requests)
     return figures
 
@@ -237,23 +238,25 @@ async def apart(part: str, *arguments: object) -> float:
     return float(output.splitlines()[-1])
 
 
-async def idle_workers(folder: Path, numbers: tuple[int, ...]) -> list[str]:
+async def idle_workers(store: Callable[[str], str], numbers: tuple[int, ...]) -> list[str]:
     """A line for each number of idle workers."""
     lines = []
     for workers in numbers:
-        async with gateway_of(folder / f"idle{workers}.db") as (port, server):
+        async with gateway_of(store(f"idle{workers}")) as (port, server):
             used, memory, held = await idle(port, server, workers)
         lines.append(f"| {workers} idle workers | {used:.1f} % of a core | {memory:.0f} MB | {held} |")
     return lines
 
 
 def report(rounds: int, tasks: int, requests: int, folder: Path, *, quick: bool) -> list[str]:
-    """The lines of the report."""
-    done: list[dict[str, float]] = []
-    for number in range(rounds):
-        each = folder / str(number)
-        each.mkdir()
-        done.append(asyncio.run(one_round(each, 50, tasks, requests)))
+    """The lines of the report, on SQLite."""
+    return tables(rounds, tasks, requests, lambda name: str(folder / f"{name}.db"), quick=quick)
+
+
+def tables(rounds: int, tasks: int, requests: int, store: Callable[[str], str], *, quick: bool) -> list[str]:
+    """The figures of so many rounds, and of idle workers. `store` makes a new store of a name and tells its URL."""
+    stores = (partial(_of_round, store, number) for number in range(rounds))
+    done = [asyncio.run(one_round(each, 50, tasks, requests)) for each in stores]
     lines = ["| figure | median | lowest | highest | must |", "|---|---|---|---|---|"]
     for key in done[0]:
         values = [each[key] for each in done]
@@ -264,7 +267,17 @@ def report(rounds: int, tasks: int, requests: int, folder: Path, *, quick: bool)
         ratio = statistics.median(each[above] / each[below] for each in done)
         lines.append(f"| {name} | {ratio:.2f} | {must_ratio or ''} | {goal} |")
     lines += ["", "| idle | processor | memory | connections |", "|---|---|---|---|"]
-    return lines + asyncio.run(idle_workers(folder, (50,) if quick else (200, 1_000)))
+    return lines + asyncio.run(idle_workers(store, (50,) if quick else (200, 1_000)))
+
+
+def _of_round(store: Callable[[str], str], number: int, name: str) -> str:
+    return store(f"{name}_{number}")
+
+
+def on_postgres(rounds: int, tasks: int, requests: int) -> list[str]:
+    """The same lines, with a PostgreSQL server of its own beside the gateway."""
+    with servers.postgres() as server:
+        return tables(rounds, tasks, requests, server.fresh, quick=False)
 
 
 PARTS: dict[str, Callable[..., Awaitable[float]]] = {"drain": drain, "start_latency": start_latency, "posts": posts}
@@ -272,5 +285,8 @@ PARTS: dict[str, Callable[..., Awaitable[float]]] = {"drain": drain, "start_late
 if __name__ == "__main__":
     os.environ.setdefault("PERDURE_LOG_LEVEL", "warning")
     chosen, first, *numbers = sys.argv[1:]
-    place: Any = int(first) if chosen == "posts" else first
-    print(asyncio.run(PARTS[chosen](place, *map(int, numbers))))  # type: ignore[arg-type]
+    if chosen == "postgres":
+        print("\n".join(on_postgres(int(first), *map(int, numbers))))
+    else:
+        place: Any = int(first) if chosen == "posts" else first
+        print(asyncio.run(PARTS[chosen](place, *map(int, numbers))))  # type: ignore[arg-type]
