@@ -250,7 +250,7 @@ class Scheduling:
 
 
 def _etag(schedule: Schedule) -> str:
-    """The version, and what it says: versions begin anew after a delete."""
+    """The version, and what it says."""
     return f"{schedule.version}-{blake2b(schedule.document.encode(), digest_size=6).hexdigest()}"
 
 
