@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CLIENT = Principal("client")
 TRIES = 6
+PAUSE_SECONDS = 2.0
+"""Between two acts of a client, on average."""
 
 
 class Client:
@@ -46,7 +48,7 @@ class Client:
             + [self._purge] * 2
         )
         while loop.time() < until:
-            await asyncio.sleep(self._chance.expovariate(1 / 4.0))
+            await asyncio.sleep(self._chance.expovariate(1 / PAUSE_SECONDS))
             act = self._chance.choice(acts)
             try:
                 await act()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 COMMIT = STATEMENTS["transaction_commit"]
-LATE_SECONDS = 40.0
+LATE_SECONDS = 20.0
 SLOW_SECONDS = 20.0
 DISK_FAILS, DISK_FAILS_LATE, DISK_FULL = (
     "disk failed at a commit",
@@ -32,7 +32,9 @@ TOLD_BY_MOVES = frozenset(
     {"submit", "submit_jobs", "promote", "expire", "redrive", "discard", "purge", "purge_queue", "postpone", "retain"}
 )
 """Verbs of which the witness learns all that it needs from the rows that a commit moves."""
-READS = frozenset({"control", "inputs", "facts", "receipt_known", "find_doubtful", "losses_suspended_until", "now_us"})
+READS = frozenset(
+    {"control", "inputs", "facts", "receipt_known", "find_doubtful", "losses_suspended_until", "now_us", "holding"}
+)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
-from virtual_time import VirtualLoop
+from virtual_time import NothingLeftToHappen, VirtualLoop
 
 RUNNING_AS: ContextVar["Process | None"] = ContextVar("running_as", default=None)
 
@@ -72,13 +72,21 @@ class Process:
 
 
 class SimulationLoop(VirtualLoop):
-    """A loop in virtual time that runs nothing of stopped processes."""
+    """A loop in virtual time that runs nothing of stopped processes. There are no sockets and no threads."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._selector.select = self._select
         self.made: list[asyncio.Task[Any]] = []
         """Every task, so that those of dead processes are not collected half done."""
         self.set_task_factory(self._make)
+
+    def _select(self, timeout: float | None = None) -> list[Any]:
+        """Nothing comes from outside: to ask the system each time would cost a good part of a life."""
+        if timeout is None:
+            raise NothingLeftToHappen("no timer is set, and nothing is ready")
+        self.jump(timeout)
+        return []
 
     def _make(self, loop: Any, coroutine: Any, **options: Any) -> "asyncio.Task[Any]":
         task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, **options)

@@ -4,10 +4,7 @@ import asyncio
 import gc
 import logging
 import random
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from perdure.store.sqlite.store import SqliteStore
@@ -17,13 +14,13 @@ from simulation.coverage import Coverage
 from simulation.faults import LATE_SECONDS
 from simulation.observer import Observer
 from simulation.processes import Process, SimulationLoop
+from simulation.stage import Stage
 from simulation.world import World
 
-TROUBLE_SECONDS = (60.0, 150.0)
+TROUBLE_SECONDS = (30.0, 90.0)
 HEALING_SECONDS = 3_600.0
 RESUME_ROUNDS = 30
 """How many seconds of health pass before the operator looks again for queues that stand still."""
-SHARED_MEMORY = Path("/dev/shm")
 
 
 class Verdict(NamedTuple):
@@ -37,36 +34,39 @@ class Verdict(NamedTuple):
     """From the last fault until all had ended."""
 
 
-def run(seed: int) -> Verdict:
-    """Run one seed. The same seed gives the same events."""
+def run(seed: int, stage: Stage | None = None) -> Verdict:
+    """Run one seed. The same seed gives the same events, on a stage of its own and after others."""
+    if stage is None:
+        with Stage() as own:
+            return run(seed, own)
     logger = logging.getLogger("perdure")
     told = logger.level
     logger.setLevel(logging.CRITICAL)
-    folder = Path(tempfile.mkdtemp(prefix="perdure-simulation-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
     enabled = gc.isenabled()
     gc.disable()
     try:
         with asyncio.Runner(loop_factory=SimulationLoop) as runner:
-            return runner.run(_run(seed, folder))
+            return runner.run(_run(seed, stage))
     finally:
         logger.setLevel(told)
         if enabled:
             gc.enable()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run(seed: int, folder: Path) -> Verdict:
-    template = await _template(folder)
-    world = World(seed, folder, template)
-    problems: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(_told(context)))
-    await world.open_behind()
-    await world.resume_queues()
-    slots = _slots(world)
-    try:
-        return await _live(world, problems)
-    finally:
-        await _bury(world, slots)
+async def _run(seed: int, stage: Stage) -> Verdict:
+    if stage.new:
+        await _prepare(stage)
+    with stage.kept():
+        world = World(seed, stage.path)
+        problems: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(_told(context)))
+        await world.open_behind()
+        await world.resume_queues()
+        slots = _slots(world)
+        try:
+            return await _live(world, problems)
+        finally:
+            await _bury(world, slots)
 
 
 async def _live(world: World, problems: list[str]) -> Verdict:
@@ -88,17 +88,14 @@ def _told(context: dict[str, Any]) -> str:
     return f"{context['message']}: {error!r}"
 
 
-async def _template(folder: Path) -> Path:
-    """An empty database with the observer's triggers."""
-    path = folder / "template.db"
-    store = await SqliteStore.open(
-        path, clock=ProcessClock(Machine(asyncio.get_running_loop())), inline=True, synchronous="OFF"
-    )
+async def _prepare(stage: Stage) -> None:
+    """Make an empty database with the observer's triggers."""
+    clock = ProcessClock(Machine(asyncio.get_running_loop()))
+    store = await SqliteStore.open(stage.path, clock=clock, inline=True, synchronous="OFF")
     await store.close()
-    observer = Observer(path)
+    observer = Observer(stage.path)
     observer.install()
     observer.close()
-    return path
 
 
 # Processes and who starts them again
@@ -129,8 +126,8 @@ async def _keep(role: str, main: Callable[[Process], Any], world: World) -> None
         world.running.append(process)
         await process.ended.wait()
         world.running.remove(process)
-        if not world.healthy:
-            await asyncio.sleep(chance.choice((0.1, 1.0, 5.0, 20.0)))
+        # Time passes in any case: who fails at once, again and again, is to be found at the end.
+        await asyncio.sleep(0.1 if world.healthy else chance.choice((0.1, 1.0, 5.0, 20.0)))
 
 
 # Trouble
@@ -140,7 +137,7 @@ async def _trouble(world: World) -> None:
     """Let time pass until trouble ends, with faults that strike processes and machine now and then."""
     chance, loop = world.chance("trouble"), asyncio.get_running_loop()
     faults = (_kill, _kill, _stop, _stop, _step_wall, _jump, _restart, _away, _drain)
-    pause = chance.choice((8.0, 20.0, 60.0))
+    pause = chance.choice((4.0, 10.0, 30.0))
     while (left := world.until - loop.time()) > 0:
         await asyncio.sleep(min(left, chance.expovariate(1 / pause)))
         if world.until > loop.time():

@@ -1,11 +1,14 @@
 """Runs many seeds on several processors."""
 
+import functools
 import multiprocessing
+import multiprocessing.util
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from simulation.coverage import Coverage
 from simulation.run import Verdict, run
+from simulation.stage import Stage
 
 SHOWN = 12
 
@@ -46,6 +49,14 @@ def sweep(seeds: Iterable[int], processes: int) -> Outcome:
     return Outcome(count, failures, coverage, longest)
 
 
+@functools.cache
+def _stage() -> Stage:
+    """The stage of this process; it is gone with it."""
+    stage = Stage()
+    multiprocessing.util.Finalize(stage, stage.close, exitpriority=10)
+    return stage
+
+
 def _run(seed: int) -> Verdict:
     # The events stay behind: they are long, and the seed gives them again.
-    return run(seed)._replace(events=[])
+    return run(seed, _stage())._replace(events=[])

@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import random
-import shutil
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from pathlib import Path
@@ -16,7 +15,6 @@ from perdure.engine.engine import Engine
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.requests import Principal
 from perdure.errors import PerdureError, Unavailable
-from perdure.store.ledger import Ledger
 from perdure.store.sqlite.store import SqliteStore
 from perdure.store.wakeups import Topic
 from perdure.worker.context import Context as HandlerContext
@@ -25,14 +23,14 @@ from perdure.worker.worker_settings import WorkerSettings
 from simulation import workload
 from simulation.clients import Client, ClientLog
 from simulation.clocks import Machine, ProcessClock
-from simulation.coverage import Coverage
+from simulation.coverage import VERBS, Coverage
 from simulation.faults import READS, Carried, Disk, FaultPlan, Network
 from simulation.observer import Observer
 from simulation.processes import RUNNING_AS, Process
 from simulation.witness import Witness
 
 WORKER = Principal("worker")
-LEDGER_VERBS = frozenset(name for name in vars(Ledger) if not name.startswith("_"))
+LEDGER_VERBS = frozenset(VERBS)
 DEFINITION_VERBS = frozenset({"put"})
 NOBODY = Context()
 """The context of what belongs to no process."""
@@ -48,6 +46,7 @@ class Wired(NamedTuple):
     ledger: Any
     views: Any
     definitions: Any
+    schedules: Any
     schema: Any
     wakeups: Any
     caller: Any
@@ -70,10 +69,9 @@ class Node:
 class World:
     """All that exists in one run. `log` is the same for the same seed."""
 
-    def __init__(self, seed: int, folder: Path, template: Path) -> None:
+    def __init__(self, seed: int, path: Path) -> None:
         self.seed = seed
-        self.path = folder / "store.db"
-        shutil.copyfile(template, self.path)
+        self.path = path
         self.coverage = Coverage()
         self.observer = Observer(self.path)
         self.witness = Witness(self.observer, self.coverage)
@@ -126,6 +124,7 @@ class World:
             ledger,
             store.views,
             Carried(self.network, process, store.definitions, DEFINITION_VERBS),
+            store.schedules,
             store.schema,
             store.wakeups,
             store.caller,
