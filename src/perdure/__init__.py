@@ -24,6 +24,7 @@ if typing.TYPE_CHECKING:
     from perdure.app.node import Node
     from perdure.app.sync import SyncApp, SyncHandle, SyncJobHandle
     from perdure.app.task import Call, Task
+    from perdure.domain.limit import Limit
     from perdure.domain.retry import Retry
     from perdure.domain.states import AttemptState, JobState, Reason, TaskState
     from perdure.engine.requests import NewTask
@@ -53,7 +54,6 @@ if typing.TYPE_CHECKING:
         TooLarge,
         Unavailable,
         UnfinishedCopy,
-        UnfinishedCopy,
         UnsafeStore,
         WaitTimedOut,
     )
@@ -69,6 +69,7 @@ _HOMES = {
     "perdure.app.node": ("Node",),
     "perdure.app.sync": ("SyncApp", "SyncHandle", "SyncJobHandle"),
     "perdure.app.task": ("Call", "Task"),
+    "perdure.domain.limit": ("Limit",),
     "perdure.domain.retry": ("Retry",),
     "perdure.domain.states": ("AttemptState", "JobState", "Reason", "TaskState"),
     "perdure.engine.requests": ("NewTask",),
@@ -98,7 +99,6 @@ _HOMES = {
         "TooLarge",
         "Unavailable",
         "UnfinishedCopy",
-        "UnfinishedCopy",
         "UnsafeStore",
         "WaitTimedOut",
     ),
@@ -125,6 +125,7 @@ __all__ = [
     "JobHandle",
     "JobState",
     "LeaseLost",
+    "Limit",
     "Malformed",
     "Misuse",
     "NewTask",
@@ -157,7 +158,6 @@ __all__ = [
     "TaskState",
     "TooLarge",
     "Unavailable",
-    "UnfinishedCopy",
     "UnfinishedCopy",
     "UnsafeStore",
     "WaitTimedOut",

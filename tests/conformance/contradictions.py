@@ -145,4 +145,23 @@ CHECKS = {
         UNION ALL SELECT key FROM idempotency AS i WHERE what = 'job' AND (SELECT count(*) = max(j) FROM jobs)
         AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.organization = i.organization AND jobs.id = i.id)
     """,
+    "more slots of a gate are taken than it has (gate, slots, taken)": """
+        SELECT gates.gate, gates.slots, count(*) FROM gates JOIN slots USING (gate)
+        WHERE slots.taken_us >= gates.said_us GROUP BY gates.gate, gates.slots HAVING count(*) > gates.slots
+    """,
+    "a slot belongs to a task that is not at work (gate, task)": """
+        SELECT slots.gate, slots.n FROM slots JOIN gates USING (gate) LEFT JOIN live USING (n)
+        WHERE free_us IS NULL AND NOT CASE sort
+            WHEN 'order' THEN live.n IS NOT NULL
+            WHEN 'rate' THEN live.state IN ('pending', 'retrying', 'queued')
+            ELSE live.gate IS NOT NULL OR coalesce(live.state, '') IN ('queued', 'leased', 'running', 'cancelling')
+        END
+    """,
+    "a task with gates has joined its lane without a slot": """
+        SELECT n FROM live WHERE gated = 1 AND state = 'queued' AND n NOT IN (SELECT n FROM slots WHERE free_us IS NULL)
+    """,
+    "a task waits at a gate that has room (task, gate)": """
+        SELECT live.n, live.gate FROM live JOIN gates ON gates.gate = live.gate
+        WHERE (SELECT count(*) FROM slots WHERE slots.gate = live.gate) < gates.slots
+    """,
 }

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack,
 import msgspec
 
 from perdure.app.kind_check import check_kind, check_options
+from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
 from perdure.engine.requests import TaskRequest
@@ -68,6 +69,8 @@ class KindOptions(TypedDict, total=False):
     """
     result_retention: float | None
     """How long results are kept, where that is shorter."""
+    limits: Sequence[Limit] | None
+    """How many of its tasks may run: at once, in a time, or one after the other; by fields of the payload, if said."""
     redact: bool
     """Remove the payload once the task has ended and cannot be redriven. Reserved: this version refuses it."""
     upcasts: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None
@@ -263,7 +266,7 @@ def registration(kind: str, options: KindOptions) -> dict[str, Any]:
     if isinstance(said.get("retention"), Mapping):
         said["retention"] = dict(said["retention"])
     check_options(kind, said)
-    for name in said.keys() & {"retry_on", "give_up_on", "capabilities"}:
+    for name in said.keys() & {"retry_on", "give_up_on", "capabilities", "limits"}:
         said[name] = tuple(said[name])
     return said
 

@@ -22,6 +22,7 @@ def kind_of(body: wire.Kind) -> Kind:
         max_losses=body.max_losses,
         on_loss=body.on_loss,  # type: ignore[arg-type]
         capabilities=body.capabilities,
+        limits=body.limits,
         redact=body.redact,
     )
     return Kind(body.name, body.version, resolve(definition, EngineSettings(), Names.fresh()), body.schema)

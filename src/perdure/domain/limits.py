@@ -37,6 +37,26 @@ TIMEOUT_MAX_US = 30 * 24 * 3600 * SECOND_US
 SCHEMA_MAX_BYTES = 256 * 1024
 """The JSON Schema of a kind."""
 
+# How many tasks may run
+LIMITS_MAX = 8
+"""Of one kind."""
+LIMIT_MAX = 100_000
+"""At once, or in one stretch of a rate."""
+LIMIT_BY_MAX = 8
+LIMIT_PER_MIN_US = 1_000
+LIMIT_PER_MAX_US = 31 * 24 * 3600 * SECOND_US
+LIMIT_KEY_MAX_CHARS = 200
+"""A longer key is kept as its digest."""
+
+# Unique tasks
+UNIQUE_BY_MAX = 8
+UNIQUE_WITHIN_MIN_US = 1_000
+UNIQUE_WITHIN_MAX_US = 365 * 24 * 3600 * SECOND_US
+UNIQUE_WAIT_MIN_US = 1_000
+UNIQUE_WAIT_MAX_US = 30 * 24 * 3600 * SECOND_US
+UNIQUE_VALUES_MAX_CHARS = 200
+"""What is longer in a key is kept as its digest."""
+
 # Jobs
 JOB_MAX_TASKS = 20_000
 JOB_MAX_EDGES = 100_000

@@ -67,7 +67,7 @@ class Rare(NamedTuple):
     waits: int = 0
     """How many parents it waits for."""
     options: str | None = None
-    """JSON of what is rare: labels, metadata, scope, trace, bindings, redact, gate and unique keys."""
+    """JSON of what is rare: labels, metadata, scope, trace, bindings, redact, gates, unique keys."""
 
 
 NOTHING_RARE = Rare()

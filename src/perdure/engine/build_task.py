@@ -9,12 +9,14 @@ from perdure.ambient import Clock, Ids
 from perdure.domain import limits
 from perdure.domain.retry import Retry
 from perdure.domain.task import NOTHING_RARE, ON_LOSS, FailurePolicy, Rare, Task, Terms, Trigger
+from perdure.domain.unique import UniqueKey
 from perdure.engine import encoding
 from perdure.engine.encoding import Checked
 from perdure.engine.kinds import Defaults, Kind, Kinds, Names, check_capabilities
 from perdure.engine.names import check_key, check_prose
 from perdure.engine.quantities import check_choice, check_count, check_priority, instant_us, seconds_us
 from perdure.engine.requests import Principal, TaskRequest
+from perdure.engine.unique_key import key_in_job, key_of_task
 from perdure.errors import Invalid
 
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{0,200})?")
@@ -82,7 +84,7 @@ class TaskBuilder:
         if template is None:
             template = self._new_template(request.kind)
         payload = self._payload(request, template.kind)
-        if _asks_for_nothing_special(request):
+        if _asks_for_nothing_special(request) and not _is_special(template.kind.defaults):
             return Task(self._new_id(), payload, template.terms, template.rare)
         return self._special(request, template, payload, None)
 
@@ -90,7 +92,7 @@ class TaskBuilder:
         """A task of a job. Raises a `Refused` that names the field."""
         template = self._template_of(request.kind)
         payload = self._payload(request, template.kind, place.bindings)
-        if not place.bindings and _asks_for_nothing_special(request):
+        if not place.bindings and _asks_for_nothing_special(request) and not _is_special(template.kind.defaults):
             rare = template.rare._replace(job=place.job, name=place.name, waits=place.waits)
             terms = template.terms
             if (place.trigger, place.if_failed) != (terms.trigger, terms.if_failed):
@@ -155,7 +157,12 @@ class TaskBuilder:
         retry = _merged_retry(request, defaults.retry)
         key = None if request.idempotency_key is None else check_key(request.idempotency_key)
         queue, priority, capabilities = self._line(request, defaults)
-        times = _times(request, defaults, self._clock)
+        unique = (
+            key_in_job(request, template.kind, payload, place.bindings)
+            if place
+            else key_of_task(request, template.kind, payload)
+        )
+        times = _times(request, defaults, self._clock, unique)
         said = terms._replace(
             queue=queue,
             priority=priority,
@@ -181,7 +188,11 @@ class TaskBuilder:
             job=place.job if place else None,
             name=place.name if place else None,
             waits=place.waits if place else 0,
-            options=_options_text(_options(request, defaults.redact, place)),
+            options=_options_text(
+                _options(request, defaults.redact, place)
+                | _gates(template.kind, payload)
+                | ({} if unique is None else {"unique": unique})
+            ),
         )
         # Stores look at the object first: one that says the same is the same.
         return Task(
@@ -208,14 +219,17 @@ class _Times(NamedTuple):
     lease_us: int
 
 
-def _times(request: TaskRequest, defaults: Defaults, clock: Clock) -> _Times:
+def _times(request: TaskRequest, defaults: Defaults, clock: Clock, unique: UniqueKey | None) -> _Times:
     delay_us = seconds_us(request.delay, "delay", 0, limits.DELAY_MAX_US)
+    if unique is not None and unique.wait_us is not None:
+        delay_us = unique.wait_us
     run_at_us = instant_us(request.run_at, "run_at", clock.wall_us())
     if delay_us is not None and run_at_us is not None:
         raise Invalid("delay and run_at exclude each other: give one of them", field="run_at")
     ttl_us = seconds_us(request.ttl, "ttl", limits.TTL_MIN_US, limits.TTL_MAX_US) or defaults.ttl_us
     if ttl_us is not None and delay_us is not None and ttl_us <= delay_us:
-        raise Invalid("ttl must be longer than delay: it runs from the submit and gates the start", field="ttl")
+        longer = "delay" if unique is None or unique.wait_us is None else "the wait of a debounce"
+        raise Invalid(f"ttl must be longer than {longer}: it runs from the submit and gates the start", field="ttl")
     execution_limit_us = seconds_us(
         request.execution_limit, "execution_limit", limits.EXECUTION_LIMIT_MIN_US, limits.EXECUTION_LIMIT_MAX_US
     )
@@ -250,7 +264,13 @@ def _asks_for_nothing_special(request: TaskRequest) -> bool:
         and request.labels is None
         and request.metadata is None
         and request.trace is None
+        and request.unique is None
+        and request.unique_key is None
     )
+
+
+def _is_special(defaults: Defaults) -> bool:
+    return bool(defaults.limits) or defaults.unique is not None
 
 
 def _merged_retry(request: TaskRequest, default: Retry) -> Retry:
@@ -285,6 +305,11 @@ def _options(request: TaskRequest, redact: bool, place: Place | None) -> dict[st
     if place is not None and place.bindings:
         options["bindings"] = place.bindings
     return options
+
+
+def _gates(kind: Kind, payload: str) -> dict[str, Any]:
+    gates = kind.gates(payload)
+    return {"gates": gates} if gates else {}
 
 
 def check_labels(labels: object) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -9,10 +10,13 @@ import msgspec
 
 from perdure.ambient import Clock
 from perdure.domain import limits
+from perdure.domain.gate import Gate
+from perdure.domain.limit import Limit, check_limits, gates_of
 from perdure.domain.policy import DEFAULT_QUEUE
 from perdure.domain.retention import NOTHING, KindRetention
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, OnLoss
+from perdure.domain.unique import Unique
 from perdure.engine import encoding
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.names import WordCheck
@@ -59,6 +63,8 @@ class Defaults(NamedTuple):
     max_losses: int
     on_loss: OnLoss
     retry: Retry
+    limits: tuple[Limit, ...]
+    unique: Unique | None
     redact: bool
     retention: KindRetention
 
@@ -84,6 +90,15 @@ class Kind:
             self._same = payload.schema
         return payload.schema is self._same
 
+    def gates(self, payload: str) -> list[Gate]:
+        """The gates that a task with this payload has to pass, by the kind's limits."""
+        said = self.defaults.limits
+        if not said:
+            return []
+        value = encoding.decode(payload) if any(limit.by for limit in said) else None
+        fields = value if isinstance(value, dict) else {}
+        return gates_of(self.name, said, [_key_of(limit, fields) for limit in said])
+
     def check_payload(self, data: bytes, bound: Collection[str] = ()) -> None:
         """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`.
 
@@ -104,8 +119,24 @@ class Kind:
         raise Invalid(f"{path} is not what kind {self.name!r} takes: {fault.message[:500]}", field=path)
 
 
+def _key_of(limit: Limit, fields: Mapping[str, Any]) -> str:
+    """The values of the fields by which a limit holds: their JSON, or its digest where that is long."""
+    if not limit.by:
+        return ""
+    values = [fields.get(name) for name in limit.by]
+    text = encoding.encode_sorted(values[0] if len(values) == 1 else values).decode()
+    return text if len(text) <= limits.LIMIT_KEY_MAX_CHARS else f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
 def _is_filled_later(fault: Any, bound: Collection[str]) -> bool:
     return bool(bound) and not fault.instance_path and fault.kind.name == "required" and fault.kind.property in bound
+
+
+def check_unique(said: object) -> Unique | None:
+    """`said` itself. Raises `Invalid` where it is something else."""
+    if said is None or isinstance(said, Unique):
+        return said
+    raise Invalid("unique must be a perdure.Unique", field="unique")
 
 
 def compile_schema(schema: object) -> Any:
@@ -143,6 +174,8 @@ def resolve(definition: KindDefinition, settings: EngineSettings, names: Names) 
         else check_count(definition.max_losses, "max_losses", 1, limits.MAX_LOSSES_LIMIT),
         on_loss="retry" if definition.on_loss is None else check_choice(definition.on_loss, "on_loss", ON_LOSS),
         retry=retry,
+        limits=check_limits(definition.limits),
+        unique=check_unique(definition.unique),
         redact=bool(definition.redact),
         retention=_retention(definition),
     )

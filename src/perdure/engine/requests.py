@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from perdure.domain.limit import Limit
 from perdure.domain.policy import DEFAULT_ORGANIZATION
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss, Trigger
+from perdure.domain.unique import Unique
 
 
 class Principal(NamedTuple):
@@ -44,6 +46,10 @@ class TaskRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     trace: str | None = None
     """A W3C traceparent; an invalid one is dropped."""
     idempotency_key: str | None = None
+    unique: Unique | None = None
+    """That it is one of several of which one is enough; `None`: as the kind says."""
+    unique_key: str | None = None
+    """What stands for the fields by which it is unique, where the payload cannot be read."""
 
 
 class Dependency(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -101,5 +107,9 @@ class KindDefinition(msgspec.Struct, kw_only=True):
     """
     result_retention: float | None = None
     """How long their results are kept, where that is shorter."""
+    limits: list[Limit] = []
+    """How many of its tasks may run."""
+    unique: Unique | None = None
+    """That one of several is enough, and which those are."""
     redact: bool = False
     """Remove the payload once the task has ended and cannot be redriven."""

@@ -7,6 +7,7 @@ import msgspec
 
 from perdure import wire
 from perdure.domain import limits
+from perdure.domain.gate import WhenFull
 from perdure.errors import Invalid, Malformed, PerdureError, TooLarge, Unavailable
 from perdure.gateway.access import Forbidden
 from perdure.gateway.problems import title_of, type_of
@@ -43,6 +44,29 @@ RETRY_BOUNDS = {
     "cap": (0, 2_592_000),
     "jitter": (0, 1),
 }
+_COUNT = {"type": "integer", "minimum": 1, "maximum": limits.LIMIT_MAX}
+_FIELD = {"type": "string", "minLength": 1}
+_BY = {"anyOf": [_FIELD, {"type": "array", "items": _FIELD, "maxItems": limits.LIMIT_BY_MAX, "uniqueItems": True}]}
+_PER = {
+    "type": "number",
+    "minimum": limits.seconds(limits.LIMIT_PER_MIN_US),
+    "maximum": limits.seconds(limits.LIMIT_PER_MAX_US),
+}
+_UNSAID = {
+    "concurrency": {"type": "null"},
+    "rate": {"type": "null"},
+    "per": {"type": "null"},
+    "ordered": {"const": False},
+    "by": _BY,
+    "when_full": {"const": str(WhenFull.QUEUE)},
+}
+_WHEN_FULL = {"enum": [str(each) for each in WhenFull]}
+LIMIT_FORMS = [
+    {"properties": _UNSAID | {"concurrency": _COUNT, "when_full": _WHEN_FULL}, "required": ["concurrency"]},
+    {"properties": _UNSAID | {"rate": _COUNT, "per": _PER}, "required": ["rate", "per"]},
+    {"properties": _UNSAID | {"ordered": {"const": True}}, "required": ["ordered"]},
+]
+"""A limit says one of three things, and leaves the others out or null."""
 NAMES_MAX_CHARS = {
     "queue": limits.QUEUE_MAX_CHARS,
     "kind": limits.KIND_MAX_CHARS,
@@ -139,10 +163,10 @@ def problems_of(route: Route) -> list[type[PerdureError]]:
     classes: list[type[PerdureError]] = [*route.problems, Malformed]
     if route.permission is not None:
         classes += [Invalid, Forbidden, Unavailable]
-    if route.body is not None:
-        classes += [Invalid, TooLarge, UnsupportedMedia]
     if route.in_turn:
         classes.append(TooManyRequests)
+    if route.body is not None:
+        classes += [Invalid, TooLarge, UnsupportedMedia]
     return list(dict.fromkeys(classes))
 
 
@@ -214,4 +238,6 @@ def _mended(components: dict[str, Any]) -> dict[str, Any]:
     components["Problem"]["additionalProperties"] = True
     for name, (low, high) in RETRY_BOUNDS.items():
         components["Retry"]["properties"][name] |= {"minimum": low, "maximum": high}
+    forms = [{"type": "object", "additionalProperties": False, **form} for form in LIMIT_FORMS]
+    components["Limit"] = {"title": "Limit", "description": components["Limit"]["description"], "oneOf": forms}
     return components

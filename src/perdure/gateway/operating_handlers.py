@@ -193,6 +193,7 @@ def _shown_kind(kind: Kind) -> wire.Kind:
         max_losses=defaults.max_losses,
         on_loss=defaults.on_loss,
         redact=defaults.redact,
+        limits=list(defaults.limits),
         schema=kind.schema,
     )
 

@@ -53,6 +53,9 @@ TABLES = (
     Table("fires", ("organization", "schedule", "instant_us")),
     Table("skips", ("organization", "schedule", "first_us")),
     Table("idempotency", ("organization", "principal", "what", "key")),
+    Table("unique_keys", ("organization", "key")),
+    Table("gates", ("gate",)),
+    Table("slots", ("gate", "n", "taken_us")),
     LIVE,
 )
 """In an order in which nothing names what is not there yet. Pages of large bodies are small."""

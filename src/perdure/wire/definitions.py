@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
 from perdure.wire import shapes
@@ -45,4 +46,5 @@ class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     capabilities: shapes.Capabilities = []
     retention: shapes.Retention | shapes.Retentions | None = None
     result_retention: shapes.Retention | None = None
+    limits: list[Limit] = []
     redact: bool = False

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from perdure.domain.limit import Limit
 from perdure.domain.states import TaskState
 from perdure.engine.requests import KindDefinition
 from perdure.wire import shapes
@@ -162,6 +163,7 @@ class Kind(msgspec.Struct, kw_only=True, frozen=True):
     max_losses: int
     on_loss: str
     redact: bool
+    limits: list[Limit] = []
     schema: dict[str, Any] | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, Body, OnLoss
 from perdure.engine import encoding
@@ -36,6 +37,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
     retention: float | dict[str, float] | None = None
     result_retention: float | None = None
+    limits: tuple[Limit, ...] = ()
     redact: bool = False
 
 

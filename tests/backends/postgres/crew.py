@@ -66,6 +66,11 @@ def with_trigger(task: Task, trigger: Trigger) -> Task:
     return task._replace(terms=task.terms._replace(trigger=trigger))
 
 
+def with_options(task: Task, options: str | None) -> Task:
+    """The task with other options."""
+    return task._replace(rare=task.rare._replace(options=options))
+
+
 def job(ids: Ids, graph: dict[str, Sequence[str]]) -> Job:
     """A job from `{name: [parents]}`."""
     made = {name: ids.new() for name in graph}

@@ -6,13 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 
-from backends.postgres.crew import DONE, Writer, job, settlings, with_trigger
+from backends.postgres.crew import DONE, Writer, job, settlings, with_options, with_trigger
 from backends.postgres.racing import crew, run
 from conformance import postgres_rows
 from perdure.domain import limits
 from perdure.domain.attempt import Lease, Progress, Renewal, Report
+from perdure.domain.gate import Gate, GateSort, WhenFull, in_order
 from perdure.domain.outcome import Failure
 from perdure.domain.retention import Retention
 from perdure.domain.settlement import Settlement
@@ -70,9 +72,23 @@ class Somebody:
     def _some(self, count: int = 3) -> list[str]:
         return self._chance.sample(self._known, min(count, len(self._known)))
 
+    def _gates(self) -> str | None:
+        """The options of a task, with gates that it shares with others."""
+        key = str(self._chance.randrange(3))
+        gates = [
+            Gate(GateSort.ORDER, "work by account", key, 1),
+            Gate(GateSort.CONCURRENCY, "work by customer", key, 2),
+            Gate(GateSort.CONCURRENCY, "work", "", 1, None, WhenFull.CANCEL_NEWEST),
+            Gate(GateSort.CONCURRENCY, "work by region", key, 2, None, WhenFull.CANCEL_RUNNING),
+        ]
+        some = self._chance.sample(gates[: self._chance.choice((2, 2, 4))], self._chance.randrange(3))
+        return msgspec.json.encode({"gates": in_order(some)}).decode() if some else None
+
     def _submit(self, tx: Transaction) -> None:
         key = str(self._chance.randrange(20))
-        tasks = self._writer.tasks(2) + self._writer.tasks(1, idempotency_key=key, request_hash="h")
+        tasks = self._writer.tasks(2, options=self._gates()) + self._writer.tasks(
+            1, idempotency_key=key, request_hash="h"
+        )
         self._known += [each.id for each in submission.submit(tx, tasks, self._writer.lanes) if hasattr(each, "id")]
 
     def _submit_job(self, tx: Transaction) -> None:
@@ -81,7 +97,11 @@ class Somebody:
             name: self._chance.sample(names[:at], min(at, self._chance.randrange(4))) for at, name in enumerate(names)
         }
         built = job(self._writer.ids, graph)
-        built = built._replace(tasks=tuple(with_trigger(each, self._chance.choice(TRIGGERS)) for each in built.tasks))
+        built = built._replace(
+            tasks=tuple(
+                with_options(with_trigger(each, self._chance.choice(TRIGGERS)), self._gates()) for each in built.tasks
+            )
+        )
         job_submission.submit_jobs(tx, [built], self._writer.lanes)
         self._known += [each.id for each in built.tasks]
         self._jobs.append(built.id)

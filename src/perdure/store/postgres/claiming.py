@@ -17,6 +17,7 @@ from perdure.store.postgres.marks import Marks
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.bodies import from_columns
+from perdure.store.relational.gates import start
 from perdure.store.relational.lanes import Lane, Lanes
 from perdure.store.relational.sweeping import sweep_due, sweep_overdue
 from perdure.store.relational.transaction import batch
@@ -105,6 +106,7 @@ class Claims:
         jobs = {row[23] for row in rows if row[23] is not None}
         if jobs:
             tx.run("job_start", batch=batch(sorted(jobs)))
+        start(tx, [(row[0], row[1], row[18]) for row in rows])
         return [_lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
 
     def _remind_when_committed(self, tx: Transaction, begun_us: int) -> None:

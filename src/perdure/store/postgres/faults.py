@@ -35,6 +35,7 @@ STALE: tuple[type[Exception], ...] = (errors.ReadOnlySqlTransaction, errors.Feat
 older schema.
 """
 
+
 def is_of_session(error: BaseException) -> bool:
     """Whether another session may do what this one could not.
 

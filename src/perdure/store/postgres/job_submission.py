@@ -11,9 +11,12 @@ from perdure.store.ledger import JobSubmitted
 from perdure.store.postgres.submission import Written, collided, take_keys, write_tasks
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.admission import admission
+from perdure.store.relational.ending import enter
+from perdure.store.relational.gates import gated
 from perdure.store.relational.known_jobs import known_job
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.transaction import batch
+from perdure.store.relational.unique import refuse_job_tasks
 
 
 def submit_jobs(tx: Transaction, jobs: Sequence[Job], lanes: Lanes) -> list[JobSubmitted | PerdureError]:
@@ -30,6 +33,9 @@ def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | Perdu
         refusal = check(job.organization, Counter(task.terms.queue for task in job.tasks))
         if refusal is not None:
             return refusal
+    held = refuse_job_tasks(tx, job.tasks)
+    if held is not None:
+        return held
     _write_job(tx, job, lanes)
     return JobSubmitted(job.id, {task.rare.name or "": task.id for task in job.tasks}, False)
 
@@ -55,6 +61,9 @@ def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:
     if job.edges:
         rows = [(places[edge.parent], places[edge.child], edge.policy) for edge in job.edges]
         tx.run("edge_insert", batch=batch(rows))
+    limited = gated(job.tasks, numbers)
+    if limited:
+        enter(tx, limited)
 
 
 def numbers_of(written: Written | None, count: int) -> list[int]:

@@ -11,7 +11,7 @@ from perdure.store.ledger import Guard, SettleAnswer, Settled, Settling
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.bodies import text_of
-from perdure.store.relational.ending import follow_ends
+from perdure.store.relational.ending import follow_ends, let_others_in
 from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
@@ -68,10 +68,13 @@ def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], a
         tx.announce(Topic.READY | Topic.DUE)
     if ended:
         tx.announce(Topic.ENDED)
-        of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, _ in ended if job is not None]
+        of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, *_ in ended if job is not None]
         if of_jobs:
             tx.run("settle_ended", batch=batch(of_jobs))
             follow_ends(tx)
+    gated = [(n, state in ENDED, state) for _, state, n, _, _, gated in (*ended, *returned) if gated]
+    if gated:
+        let_others_in(tx, gated)
 
 
 def _refuse_unseen_receipts(
@@ -82,7 +85,7 @@ def _refuse_unseen_receipts(
     """
     doubtful = [
         (n, settlings[place].hold.attempt_id)
-        for place, state, n, _, proven in (*ended, *returned)
+        for place, state, n, _, proven, _ in (*ended, *returned)
         if not proven and (state not in GOOD_ENDS or settlings[place].guard != Guard.HOLDER)
     ]
     if doubtful and tx.value("settle_proven", batch=batch(doubtful)):

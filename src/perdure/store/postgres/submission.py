@@ -14,14 +14,17 @@ from perdure.store.relational.admission import (
     Answer,
     answer_known_keys,
     answer_twins,
-    key_of,
+    bindings,
     refuse_overdue,
     refuse_overload,
 )
 from perdure.store.relational.bodies import hex_of_base64
+from perdure.store.relational.ending import enter
+from perdure.store.relational.gates import has_gates
 from perdure.store.relational.lanes import Lanes, lane_of
 from perdure.store.relational.sharing import specification_of, terms_of
 from perdure.store.relational.transaction import batch
+from perdure.store.relational.unique import deciding
 from perdure.store.wakeups import Topic
 
 
@@ -36,13 +39,19 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     keyed = any(task.rare.idempotency_key is not None for task in tasks)
     if keyed:
         answer_known_keys(tx, tasks, answers)
-        refuse_overload(tx, tasks, answers)
-        fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
-        take_keys(tx, "task", [(*key_of(task), task.id, task.rare.request_hash) for task in fresh])
-    states = _write_unanswered(tx, tasks, answers, lanes, pending=pending, admitted=keyed)
+    unique = deciding(tx, tasks, answers)
+    if keyed:
+        if unique is None:
+            refuse_overload(tx, tasks, answers)
+        take_keys(tx, "task", bindings(tasks, answers))
+    admitted = keyed or unique is not None
+    states = _write_unanswered(tx, tasks, answers, lanes, pending=pending, admitted=admitted)
     if keyed:
         answer_twins(tasks, answers, states)
-    return [answer for answer in answers if answer is not None]
+    told = [answer for answer in answers if answer is not None]
+    if unique is not None:
+        unique.finish(told)
+    return told
 
 
 Binding = tuple[str, str, str | None, str, str | None]
@@ -92,9 +101,24 @@ def _write_unanswered(
             task = tasks[place]
             states[task.id] = state
             answers[place] = Submitted(task.id, state, False)
+        if written.numbers:
+            for place, state in _enter(tx, tasks, places, written, pending=pending):
+                states[tasks[place].id] = state
+                answers[place] = Submitted(tasks[place].id, state, False)
         if written.known:
             _answer_known(tx, tasks, answers, [places[known] for known in written.known])
     return states
+
+
+def _enter(
+    tx: Transaction, tasks: Sequence[Task], places: Sequence[int], written: "Written", *, pending: bool
+) -> list[tuple[int, TaskState]]:
+    """Let those of the tasks pass their gates that have some. Returns their places and states."""
+    known = {*written.known}
+    fresh = [place for index, place in enumerate(places) if index not in known]
+    place_of = dict(zip(written.numbers or (), fresh, strict=True))
+    gated = [n for n, place in place_of.items() if has_gates(tasks[place].rare.options)]
+    return [(place_of[n], TaskState(state)) for n, state in enter(tx, gated, pending)]
 
 
 def _answer_known(tx: Transaction, tasks: Sequence[Task], answers: list[Answer | None], places: list[int]) -> None:
@@ -123,8 +147,9 @@ def write_tasks(
 ) -> Written | None:
     """Write specifications, live rows and counts in one statement. `None`: depths have to be looked at first."""
     groups, states = _grouped(tx, tasks, lanes, job, pending=pending)
+    numbered = job is not None or any(has_gates(task.rare.options) for task in tasks)
     try:
-        ((free, known, numbers),) = tx.run("submit", batch=batch(groups), admitted=admitted, numbered=job is not None)
+        ((free, known, numbers),) = tx.run("submit", batch=batch(groups), admitted=admitted, numbered=numbered)
     except errors.UniqueViolation as error:
         raise collided("another transaction has written the same task meanwhile") from error
     if not free:
@@ -150,7 +175,7 @@ def _grouped(
         if terms.encoding != "json":
             payload = hex_of_base64(payload)
         due_us = _due_us(rare, now)
-        queued = not pending and rare.waits == 0 and due_us <= now
+        queued = not pending and rare.waits == 0 and due_us <= now and not has_gates(rare.options)
         states.append(TaskState.QUEUED if queued else TaskState.PENDING)
         if rare is NOTHING_RARE and queued:
             own.append((place, id_, payload))

@@ -6,8 +6,8 @@ from typing import Any
 from perdure.domain.states import HELD, WAITING, Reason, TaskState
 from perdure.errors import NotFound
 from perdure.store.ledger import CancelAnswer, Cancellation, Cancelled, Swept
-from perdure.store.relational.counting import CANCELLING, count_moves
-from perdure.store.relational.ending import end_waiting
+from perdure.store.relational.counting import count_moves
+from perdure.store.relational.ending import cancel_held_rows, end_waiting, leave
 from perdure.store.relational.looking import look
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
@@ -50,14 +50,6 @@ def _too_late(state: str | None, reason: str | None) -> Cancelled:
     return Cancelled(CancelAnswer.ALREADY if already else CancelAnswer.ENDED, TaskState(state), known)
 
 
-def cancel_held_rows(tx: Transaction, rows: Sequence[Sequence[Any]]) -> None:
-    """Ask holders to stop: rows of number, actor, reason, text, note, grace, lane, state."""
-    if rows:
-        tx.run("cancel_held", batch=batch(rows))
-        count_moves(tx, [(row[6], row[7], CANCELLING, 1) for row in rows])
-        tx.announce(Topic.CONTROL)
-
-
 def cancel_job(tx: Transaction, organization: str, job_id: str, actor: str, text: str | None) -> bool:
     """Note that a job shall stop."""
     found = tx.document("job_look", organization=organization, id=job_id)
@@ -94,4 +86,5 @@ def postpone(tx: Transaction, organization: str, task_id: str, run_at_us: int) -
     row = (organization, n, None, generation, "postponed", "system", initiator, data)
     tx.run("event_insert", batch=batch([row]))
     tx.announce(Topic.READY | Topic.DUE)
+    leave(tx, [(n, True)])
     return True

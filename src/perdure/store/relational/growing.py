@@ -18,9 +18,11 @@ from perdure.errors import Conflict, Invalid, PerdureError
 from perdure.store.job_ledger import Grower, Grown, Growth, Link
 from perdure.store.relational.admission import admission
 from perdure.store.relational.counting import CANCELLING, LEASED, RUNNING, count_moves
-from perdure.store.relational.ending import settle_touched
+from perdure.store.relational.ending import enter, mark_gated, settle_touched
+from perdure.store.relational.gates import gated
 from perdure.store.relational.renewing import lease_lost
 from perdure.store.relational.transaction import Transaction, batch
+from perdure.store.relational.unique import refuse_job_tasks
 from perdure.store.wakeups import Topic
 
 NAMES_TOLD = 20
@@ -168,9 +170,9 @@ class _Growing:
             )
         self._refuse_size(fresh)
         check = admission(self._tx, {self._growth.hold.organization})
-        if check is None:
-            return None
-        return check(self._growth.hold.organization, Counter(task.terms.queue for task in fresh.values()))
+        wanted = Counter(task.terms.queue for task in fresh.values())
+        full = check(self._growth.hold.organization, wanted) if check is not None else None
+        return full or refuse_job_tasks(self._tx, list(fresh.values()))
 
     def _refuse_size(self, fresh: Mapping[str, Task]) -> None:
         to_new, onward = self._links(fresh)
@@ -216,6 +218,9 @@ class _Growing:
         to_new, onward = self._links(fresh)
         numbers = {name: known.n for name, known in self._known.items()}
         numbers.update(zip(fresh, self._write(list(fresh.values()), job), strict=True))
+        limited = gated(list(fresh.values()), [numbers[name] for name in fresh])
+        if limited:
+            mark_gated(tx, limited)
         tx.run("job_grow", job=job, count=len(fresh))
         links = [*to_new, *onward]
         if links:
@@ -231,6 +236,8 @@ class _Growing:
             tx.run("waits_recount", batch=batch(anew))
             tx.run("touched_stage", batch=batch(anew))
             settle_touched(tx)
+        if limited:
+            enter(tx, limited)
         self._remember(fresh)
         tx.announce(Topic.READY)
 

@@ -7,7 +7,7 @@ from perdure.domain.limits import SECOND_US, WORKER_ACTIVE_MAX_US
 from perdure.domain.retention import NOTHING, KindRetention, Retention
 from perdure.domain.states import ENDED, GOOD_ENDS, JOB_ENDED, TaskState
 from perdure.store.ledger import Swept
-from perdure.store.relational import acts
+from perdure.store.relational import acts, gates
 from perdure.store.relational.counting import ATTEMPTS, count_moves
 from perdure.store.relational.lanes import remove_idle
 from perdure.store.relational.transaction import Transaction, batch
@@ -51,6 +51,8 @@ def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
     acts.forget(tx, count)
     tx.run("retain_fires", before=tx.now_us - retention.keep_us, count=count)
     tx.run("retain_skips", before=tx.now_us - retention.keep_us, count=count)
+    gates.remove_unused(tx, count)
+    tx.run("unique_over", count=count)
     if removed < count:
         remove_idle(tx, count)
     # However short retention is, a worker that is there stays between two heartbeats: removed, it would claim nothing.
@@ -123,6 +125,8 @@ def remove_tasks(tx: Transaction, numbers: list[int]) -> None:
         return
     document = batch(numbers)
     ended, attempts = tx.document("retain_tally", batch=document)
+    tx.run("unique_leave", batch=document)
+    tx.run("remove_unique_keys", batch=document)
     for table in _TABLES:
         tx.run(f"remove_{table}", batch=document)
     tx.run("remove_tasks", batch=document)

@@ -1,25 +1,36 @@
 """What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
 
 from perdure.store.ledger import Swept
-from perdure.store.relational.cancelling import cancel_held_rows
-from perdure.store.relational.ending import end_waiting, settle_children
-from perdure.store.relational.line import join
+from perdure.store.relational.ending import cancel_held_rows, end_waiting, join, open_gates, settle_children
+from perdure.store.relational.gates import free_slots_due
 from perdure.store.relational.transaction import Transaction, batch
+from perdure.store.wakeups import Topic
 
 
 def sweep_due(tx: Transaction, count: int) -> int:
-    """Let at most `count` due tasks join their lanes."""
+    """Let at most `count` due tasks join their lanes, and those whose turn it is at a rate. Returns how many moved."""
+    freed = free_slots_due(tx, count)
+    open_gates(tx, freed)
+    if freed:
+        # Some are those of queues and organizations, where tasks wait in their lanes.
+        tx.announce(Topic.READY)
     tx.run("due_stage", count=count)
-    return join(tx)
+    return max(join(tx), len(freed))
 
 
 def promote(tx: Transaction, count: int) -> Swept:
     """Let due tasks join their lanes."""
-    next_us = tx.value("due_next")
+    next_us = _due_next(tx)
     if next_us is None or next_us > tx.now_us:
         return Swept(0, next_us, False, quiet=next_us is None)
     moved = sweep_due(tx, count)
-    return Swept(moved, tx.value("due_next"), moved >= count)
+    return Swept(moved, _due_next(tx), moved >= count)
+
+
+def _due_next(tx: Transaction) -> int | None:
+    """When the next task is due, or the next slot of a rate is free."""
+    instants = (tx.value("due_next"), tx.value("slot_next"))
+    return min((instant for instant in instants if instant is not None), default=None)
 
 
 def sweep_overdue(tx: Transaction, count: int) -> int:

@@ -1,17 +1,21 @@
 """Claiming: which waiting tasks a worker gets now."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from heapq import merge, nsmallest
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease
+from perdure.domain.fair_share import Line, Shares
 from perdure.domain.task import Body
 from perdure.store.ledger import ClaimRequest, WorkerOrder
+from perdure.store.relational.ageing import Ageing
 from perdure.store.relational.bodies import from_columns
 from perdure.store.relational.counting import LEASED, QUEUED, count_moves
+from perdure.store.relational.flow import Flow, Rooms, rooms_of
+from perdure.store.relational.gates import start
 from perdure.store.relational.lanes import Lane, Lanes
 from perdure.store.relational.sweeping import sweep_due, sweep_overdue
 from perdure.store.relational.transaction import batch
@@ -19,7 +23,8 @@ from perdure.store.sqlite.transaction import Transaction
 
 _NO_PAYLOAD = Body(b"null")
 PAGE_ROWS = 32
-"""How many entries of a lane are read at a time where several lanes compete."""
+"""How many entries of a lane are read at a time, at most, where several lanes compete."""
+PAGE_MIN_ROWS = 4
 
 
 class _Grants(NamedTuple):
@@ -43,32 +48,91 @@ class _Grants(NamedTuple):
         )
 
 
-def claim(tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
-    """Lease tasks to the workers of these requests, one after the other."""
-    if tx.value("due_peek"):
-        sweep_due(tx, limits.SWEEP_MAX_TASKS)
-    if tx.value("overdue_peek"):
-        sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
-    return [_claim(tx, request, lanes) for request in requests]
+class _Band(NamedTuple):
+    """Lanes that count as of one priority: the places of their first tasks, what they stand for, and their rooms."""
+
+    priority: int
+    heads: dict[int, int]
+    lanes: dict[int, Lane]
+    rooms: Rooms
 
 
-def _claim(tx: Transaction, request: ClaimRequest, lanes: Lanes) -> list[Lease]:
-    grants = _grants(tx, request.worker_id)
-    if grants is None or grants.order != WorkerOrder.WORK or not request.leases:
-        return []
-    if grants.held:
-        repeated = tx.document("claim_repeated", worker=request.worker_id, batch=batch(request.leases))
-        if repeated:
-            return [_lease_of(row) for row in _read(tx, repeated)]
-    want = min(len(request.leases), grants.capacity - grants.held, limits.CLAIM_MAX_TASKS)
-    picked = _pick(tx, grants, lanes, want) if want > 0 else []
-    if not picked:
-        return []
-    rows = [(n, *lease) for n, lease in zip(picked, request.leases, strict=False)]
-    tx.run("claim_lease", worker=request.worker_id, batch=batch(rows))
-    leased = _read(tx, rows)
-    _tally(tx, leased)
-    return [_lease_of(row) for row in leased]
+class Claims:
+    """Claims of one process, with what it remembers between them. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._shares = Shares()
+        self._ageing = Ageing()
+        self.limited = False
+        """Whether a queue or an organization had a limit at the last claim."""
+
+    def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
+        """Lease tasks to the workers of these requests, one after the other."""
+        if tx.value("due_peek"):
+            sweep_due(tx, limits.SWEEP_MAX_TASKS)
+        if tx.value("overdue_peek"):
+            sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
+        return [self._claim(tx, request, lanes) for request in requests]
+
+    def _claim(self, tx: Transaction, request: ClaimRequest, lanes: Lanes) -> list[Lease]:
+        grants = _grants(tx, request.worker_id)
+        if grants is None or grants.order != WorkerOrder.WORK or not request.leases:
+            return []
+        if grants.held:
+            repeated = tx.document("claim_repeated", worker=request.worker_id, batch=batch(request.leases))
+            if repeated:
+                return [_lease_of(row) for row in _read(tx, repeated)]
+        want = min(len(request.leases), grants.capacity - grants.held, limits.CLAIM_MAX_TASKS)
+        picked = self._pick(tx, grants, lanes, want, request.ageing_us) if want > 0 else []
+        if not picked:
+            return []
+        rows = [(n, *lease) for n, lease in zip(picked, request.leases, strict=False)]
+        tx.run("claim_lease", worker=request.worker_id, batch=batch(rows))
+        leased = _read(tx, rows)
+        _tally(tx, leased)
+        start(tx, [(row[0], row[1], row[20]) for row in leased])
+        return [_lease_of(row) for row in leased]
+
+    def _pick(self, tx: Transaction, grants: _Grants, lanes: Lanes, want: int, ageing_us: int) -> list[int]:
+        """The numbers of the next tasks for the worker: by priority; then organizations take turns; then by age."""
+        heads = dict(tx.document("lane_ready"))
+        known = lanes.describe(tx, heads)
+        flow = Flow(tx.document("claim_flow"))
+        self.limited = flow.limited
+        fitting = {number: lane for number, lane in known.items() if grants.fit(lane) and not flow.is_paused(lane)}
+        rooms = rooms_of(tx, flow, fitting)
+        urgency = self._ageing.priorities(tx, ageing_us, heads, fitting)
+        picked: list[tuple[int, int]] = []
+        for priority, band in groupby(sorted(fitting, key=lambda lane: -urgency[lane]), key=urgency.__getitem__):
+            ready = {lane: heads[lane] for lane in band if rooms.has(lane)}
+            picked += self._pick_band(tx, _Band(priority, ready, known, rooms), flow, want - len(picked))
+            if len(picked) >= want:
+                break
+        rooms.spend(tx, picked)
+        return [n for _, n in picked]
+
+    def _pick_band(self, tx: Transaction, band: _Band, flow: Flow, want: int) -> list[tuple[int, int]]:
+        """The next tasks of lanes of one priority, as (lane, number)."""
+        if len(band.heads) == 1:
+            (lane,) = band.heads
+            count = band.rooms.least(lane, want)
+            found = tx.document("claim_pick", lane=lane, after=band.heads[lane] - 1, count=count)
+            for _ in found:
+                band.rooms.take(lane)
+            return [(lane, n) for _, n in found]
+        organizations: dict[str, dict[int, int]] = {}
+        for lane, head in band.heads.items():
+            organizations.setdefault(band.lanes[lane].organization, {})[lane] = head
+        if len(organizations) <= 1:
+            return list(islice(_oldest(tx, band.heads, band.rooms, want), want))
+        page = max(PAGE_MIN_ROWS, 2 * want // len(organizations))
+        lines = {
+            name: Line(min(heads.values()), _oldest(tx, heads, band.rooms, page))
+            for name, heads in organizations.items()
+        }
+        turns = self._shares.turns(band.priority, lines, want, flow.weight)
+        self._shares.keep(band.priority, turns)
+        return turns.picked
 
 
 def _grants(tx: Transaction, worker: str) -> _Grants | None:
@@ -87,43 +151,33 @@ def _grants(tx: Transaction, worker: str) -> _Grants | None:
     )
 
 
-def _pick(tx: Transaction, grants: _Grants, lanes: Lanes, want: int) -> list[int]:
-    """The numbers of the next tasks for the worker: by priority, then by place in line."""
-    heads = dict(tx.document("lane_ready"))
-    known = lanes.describe(tx, heads)
-    paused = {tuple(each) for each in tx.document("claim_paused")}
-    fitting = [
-        number
-        for number, lane in known.items()
-        if grants.fit(lane)
-        and (lane.organization, "queue", lane.queue) not in paused
-        and (lane.organization, "organization", lane.organization) not in paused
-    ]
-    fitting.sort(key=lambda number: -known[number].priority)
-    picked: list[int] = []
-    for _, band in groupby(fitting, key=lambda number: known[number].priority):
-        picked += _pick_band(tx, {number: heads[number] for number in band}, want - len(picked))
-        if len(picked) >= want:
-            break
-    return picked
+def _oldest(tx: Transaction, heads: Mapping[int, int], rooms: Rooms, page: int) -> Iterator[tuple[int, int]]:
+    """The tasks of lanes as (lane, number), oldest first. A lane is read when its turn comes, and left when it has no
+    room any more.
+    """
+    lines: dict[int, Iterator[list[int]]] = {}
+    heap = [(head, lane, 0) for lane, head in heads.items()]
+    heapify(heap)
+    while heap:
+        _, lane, n = heappop(heap)
+        if not rooms.has(lane):
+            continue
+        if lane in lines:
+            rooms.take(lane)
+            yield lane, n
+        else:
+            lines[lane] = _line(tx, lane, heads[lane] - 1, min(page, PAGE_ROWS))
+        following = next(lines[lane], None)
+        if following is not None:
+            heappush(heap, (following[0], lane, following[1]))
 
 
-def _pick_band(tx: Transaction, heads: dict[int, int], want: int) -> list[int]:
-    """The oldest tasks of lanes of one priority. Only the lanes with the `want` oldest heads can have any of them."""
-    if len(heads) == 1:
-        (lane,) = heads
-        return [n for _, n in tx.document("claim_pick", lane=lane, after=heads[lane] - 1, count=want)]
-    oldest = nsmallest(want, heads, key=lambda lane: heads[lane])
-    lines = [_line(tx, lane, heads[lane] - 1) for lane in oldest]
-    return [n for _, n in islice(merge(*lines), want)]
-
-
-def _line(tx: Transaction, lane: int, after: int) -> Iterator[list[int]]:
+def _line(tx: Transaction, lane: int, after: int, page_rows: int) -> Iterator[list[int]]:
     """The entries of one lane in order, read a page at a time."""
     while True:
-        page = tx.document("claim_pick", lane=lane, after=after, count=PAGE_ROWS)
+        page = tx.document("claim_pick", lane=lane, after=after, count=page_rows)
         yield from page
-        if len(page) < PAGE_ROWS:
+        if len(page) < page_rows:
             return
         after = page[-1][0]
 

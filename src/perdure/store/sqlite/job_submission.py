@@ -7,9 +7,11 @@ from perdure.domain.task import Job
 from perdure.errors import PerdureError
 from perdure.store.ledger import JobSubmitted
 from perdure.store.relational.admission import admission
+from perdure.store.relational.ending import enter
 from perdure.store.relational.known_jobs import known_job
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.transaction import batch
+from perdure.store.relational.unique import refuse_job_tasks
 from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.submission import write_tasks
 from perdure.store.sqlite.transaction import Transaction
@@ -29,6 +31,9 @@ def _submit_job(tx: Transaction, job: Job, lanes: Lanes) -> JobSubmitted | Perdu
         refusal = check(job.organization, Counter(task.terms.queue for task in job.tasks))
         if refusal is not None:
             return refusal
+    held = refuse_job_tasks(tx, job.tasks)
+    if held is not None:
+        return held
     _write_job(tx, job, lanes)
     return JobSubmitted(job.id, {task.rare.name or "": task.id for task in job.tasks}, False)
 
@@ -49,8 +54,10 @@ def _write_job(tx: Transaction, job: Job, lanes: Lanes) -> None:
     )
     tx.run("job_insert", batch=batch([row]))
     bind_keys(tx, "job", [(job.organization, job.principal, job.idempotency_key, job.id, job.request_hash)])
-    first = write_tasks(tx, job.tasks, lanes, job=number).first
+    _, first, gated = write_tasks(tx, job.tasks, lanes, job=number)
     places = {task.id: first + place for place, task in enumerate(job.tasks)}
     if job.edges:
         rows = [(places[edge.parent], places[edge.child], edge.policy) for edge in job.edges]
         tx.run("edge_insert", batch=batch(rows))
+    if gated:
+        enter(tx, gated)

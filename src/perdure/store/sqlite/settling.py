@@ -10,7 +10,7 @@ from perdure.domain.states import ENDED, TaskState
 from perdure.store.ledger import Guard, SettleAnswer, Settled, Settling
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.counting import ATTEMPTS, count_moves
-from perdure.store.relational.ending import follow_ends
+from perdure.store.relational.ending import follow_ends, let_others_in
 from perdure.store.relational.line import places
 from perdure.store.relational.transaction import batch
 from perdure.store.sqlite.transaction import Transaction
@@ -88,6 +88,8 @@ def _apply(tx: Transaction, summary: dict[str, Any]) -> None:
     count_moves(tx, moves + [(lane, None, ATTEMPTS, moved) for lane, _, _, moved in moves])
     if summary["jobs"]:
         follow_ends(tx)
+    if summary["gated"]:
+        let_others_in(tx, summary["gated"])
 
 
 def _answer_unstaged(tx: Transaction, settlings: Sequence[Settling], answers: list[Settled]) -> None:

@@ -9,24 +9,31 @@ import apsw
 
 from perdure.domain.states import TaskState
 from perdure.domain.task import NOTHING_RARE, Rare, Task, Terms
+from perdure.domain.unique import SubmitOutcome
 from perdure.store.ledger import Submitted
 from perdure.store.relational.admission import (
     Answer,
     answer_known_keys,
     answer_twins,
-    key_of,
+    bindings,
     refuse_overdue,
     refuse_overload,
 )
 from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.counting import QUEUED, count_moves
+from perdure.store.relational.ending import enter
+from perdure.store.relational.gates import has_gates
 from perdure.store.relational.lanes import Lanes, lane_of
 from perdure.store.relational.line import places
 from perdure.store.relational.sharing import specification_of
 from perdure.store.relational.transaction import batch
+from perdure.store.relational.unique import deciding
 from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.wakeups import Topic
+
+
+CREATED = SubmitOutcome.CREATED
 
 
 def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool = False) -> list[Answer]:
@@ -34,27 +41,40 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     answers: list[Answer | None] = [None] * len(tasks)
     refuse_overdue(tasks, answers)
     answer_known_keys(tx, tasks, answers)
-    refuse_overload(tx, tasks, answers)
+    unique = deciding(tx, tasks, answers)
+    if unique is None:
+        refuse_overload(tx, tasks, answers)
     fresh = tasks
     if any(answers):
         fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
     try:
-        states = write_tasks(tx, fresh, lanes, pending=pending).states
+        states = _write(tx, fresh, lanes, pending=pending)
     except apsw.ConstraintError:
         # The same task again is a repeated call whose answer was lost. It comes alone at last: flushes are halved.
         if len(tasks) > 1 or not (known := _known_ids(tx, tasks)):
             raise
         return known
     if any(task.rare.idempotency_key is not None for task in tasks):
-        bind_keys(tx, "task", [(*key_of(task), task.id, task.rare.request_hash) for task in fresh])
+        bind_keys(tx, "task", bindings(tasks, answers))
         answer_twins(tasks, answers, {task.id: state for task, state in zip(fresh, states, strict=True)})
-    if len(fresh) == len(tasks):
-        return list(map(Submitted._make, zip([task.id for task in tasks], states, repeat(False))))
+    if len(fresh) == len(tasks) and unique is None:
+        return list(map(Submitted._make, zip([task.id for task in tasks], states, repeat(False), repeat(CREATED))))
     state_of = iter(states)
-    return [
+    told = [
         answer if answer is not None else Submitted(task.id, next(state_of), False)
         for task, answer in zip(tasks, answers, strict=True)
     ]
+    if unique is not None:
+        unique.finish(told)
+    return told
+
+
+def _write(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, *, pending: bool) -> list[TaskState]:
+    states, first, gated = write_tasks(tx, tasks, lanes, pending=pending)
+    if gated:
+        for n, state in enter(tx, gated, pending):
+            states[n - first] = TaskState(state)
+    return states
 
 
 def _known_ids(tx: Transaction, tasks: Sequence[Task]) -> list[Answer]:
@@ -67,10 +87,14 @@ PLAIN_WIDTH, WIDTH = 3, 9
 
 
 class Written(NamedTuple):
-    """The states that tasks begin in, and the number of the first of them; the others follow in order."""
+    """The states that tasks begin in, and the number of the first of them; the others follow in order.
+
+    Those that are `gated`, by number, are still to pass their gates.
+    """
 
     states: list[TaskState]
     first: int
+    gated: list[int]
 
 
 def write_tasks(
@@ -83,20 +107,19 @@ def write_tasks(
 ) -> Written:
     """Write specifications and live rows. Specifications first: a task that exists already shows there."""
     if not tasks:
-        return Written([], 0)
+        return Written([], 0, [])
     first = int(tx.value("task_last")) + 1
     shapes, shape_of_terms = _write_specifications(tx, tasks, lanes, first, job)
     tx.announce(Topic.READY)
     if pending or any(shape.others for shape in shapes):
         tx.announce(Topic.DUE)
-        tx.announce(Topic.DUE)
         lane_of_task = [shape_of_terms[id(task.terms)].number for task in tasks]
-        return Written(_write_live(tx, tasks, lane_of_task, first, pending), first)
+        return _write_live(tx, tasks, lane_of_task, first, pending)
     moves: Counter[tuple[int, str]] = Counter()
     for shape in shapes:
         moves[shape.number, QUEUED] += len(shape.plain) // PLAIN_WIDTH
     tx.run("live_insert_plain", first=first, before=_count_in(tx, moves, len(tasks)))
-    return Written([TaskState.QUEUED] * len(tasks), first)
+    return Written([TaskState.QUEUED] * len(tasks), first, [])
 
 
 def _write_specifications(
@@ -147,10 +170,14 @@ def _rare_columns(rare: Rare) -> tuple[Any, ...]:
 
 def _write_live(
     tx: Transaction, tasks: Sequence[Task], lane_of_task: Sequence[int], first: int, pending: bool
-) -> list[TaskState]:
+) -> Written:
     """Live rows of tasks some of which wait for something."""
     due = [_due_us(task.rare, tx.now_us) for task in tasks]
-    queued = [not pending and task.rare.waits == 0 and at <= tx.now_us for task, at in zip(tasks, due, strict=True)]
+    gated = [has_gates(task.rare.options) for task in tasks]
+    queued = [
+        not (pending or gates or task.rare.waits) and at <= tx.now_us
+        for task, at, gates in zip(tasks, due, gated, strict=True)
+    ]
     states = [TaskState.QUEUED if joins else TaskState.PENDING for joins in queued]
     moves = Counter((lane, str(state)) for lane, state in zip(lane_of_task, states, strict=True))
     place = _count_in(tx, moves, sum(queued))
@@ -160,7 +187,7 @@ def _write_live(
         place += joins
         rows += (n, str(state), place if joins else None, due_us)
     tx.insert("live_insert", (tx.now_us,), rows, 4)
-    return states
+    return Written(states, first, [n for n, gates in enumerate(gated, first) if gates])
 
 
 def _count_in(tx: Transaction, moves: Mapping[tuple[int, str], int], joining: int) -> int:

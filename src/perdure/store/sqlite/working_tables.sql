@@ -20,7 +20,8 @@ CREATE TEMP TABLE IF NOT EXISTS settling (
     digest TEXT NOT NULL,
     actor TEXT NOT NULL,
     ran_us INTEGER,
-    told_us INTEGER
+    told_us INTEGER,
+    gated INTEGER NOT NULL
 );
 
 -- Waiting tasks that end without an attempt.

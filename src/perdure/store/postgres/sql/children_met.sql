@@ -7,7 +7,7 @@ WITH met AS (
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])
     JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[live.n])
-    WHERE coalesce(live.state, '') = 'pending'
+    WHERE coalesce(live.state, '') = 'pending' AND live.gate IS NULL
     AND CASE CASE WHEN tasks.parents = 0 THEN 'all_done' ELSE tasks.rule END
         WHEN 'all_succeeded' THEN live.waits = 0 AND live.bad = live.excused
         WHEN 'all_done' THEN live.waits = 0

@@ -8,7 +8,7 @@ WITH unmet AS (
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])
     JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[live.n])
-    WHERE coalesce(live.state, '') = 'pending' AND tasks.parents > 0
+    WHERE coalesce(live.state, '') = 'pending' AND live.gate IS NULL AND tasks.parents > 0
     AND CASE tasks.rule
         WHEN 'all_succeeded' THEN live.bad > live.excused
         WHEN 'any_succeeded' THEN live.waits = 0 AND live.good = 0

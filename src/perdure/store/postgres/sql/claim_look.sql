@@ -2,11 +2,15 @@
 -- before one: whether tasks are due or overdue, which is the newest lane, and what is paused.
 SELECT
     kinds::text, queues::text, organizations::text, capabilities::text, capacity, ordered, held_from,
-    (
+    least((
         SELECT due_us FROM perdure_live AS live
-        WHERE state IN ('pending', 'retrying') AND waits = 0
+        WHERE state IN ('pending', 'retrying') AND waits = 0 AND gate IS NULL
         ORDER BY due_us LIMIT 1
-    ) <= %(now)s::bigint,
+    ), (
+        SELECT free_us FROM perdure_slots AS slots
+        WHERE free_us IS NOT NULL
+        ORDER BY free_us LIMIT 1
+    )) <= %(now)s::bigint,
     least((
         SELECT expires_us FROM perdure_live AS live
         WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')

@@ -5,4 +5,4 @@ SET waits = 0,
     seq = CASE WHEN live.due_us <= %(now)s::bigint THEN %(first)s::bigint + joining.position END,
     queued_us = CASE WHEN live.due_us <= %(now)s::bigint THEN %(now)s::bigint END
 FROM jsonb_to_recordset(%(joining)s::jsonb) AS joining (n bigint, position bigint)
-WHERE live.n = ANY (ARRAY[joining.n]) AND coalesce(live.state, '') IN ('pending', 'retrying')
+WHERE live.n = ANY (ARRAY[joining.n]) AND coalesce(live.state, '') IN ('pending', 'retrying') AND live.gate IS NULL

@@ -67,7 +67,7 @@ ending AS (
     RETURNING
         live.n, live.organization, live.lane, live.job, live.state, live.generation, live.failures, live.losses, live.fence,
         live.attempt_id, live.due_us, live.expires_us, live.deadline_us, live.last_error, live.worker, live.queued_us,
-        live.leased_us, live.cancel_us, live.cancel_actor, live.cancel_reason, live.cancel_text, live.cancel_note,
+        live.leased_us, live.gated, live.cancel_us, live.cancel_actor, live.cancel_reason, live.cancel_text, live.cancel_note,
         item.place, item.digest,
         receipts.n IS NOT NULL AS proven,
         coalesce(live.started_us, CASE WHEN item.ran_us IS NOT NULL THEN
@@ -137,4 +137,4 @@ counted AS (
         VALUES (moves.state, -moves.moved), (moves.end_state, moves.moved), ('attempts', moves.moved)
     ) AS change (state, count)
 )
-SELECT place, end_state, n, job, proven FROM ending
+SELECT place, end_state, n, job, proven, gated FROM ending

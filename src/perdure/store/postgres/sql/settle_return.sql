@@ -36,7 +36,7 @@ item AS MATERIALIZED (
 locked AS MATERIALIZED (
     SELECT
         live.n, live.lane, live.state, live.fence, live.attempt_id, live.generation, live.failures, live.worker,
-        live.queued_us, live.leased_us, live.started_us, item.place, item.guard, item.to_state, item.attempt_state,
+        live.queued_us, live.leased_us, live.started_us, live.gated, item.place, item.guard, item.to_state, item.attempt_state,
         item.reason, item.charge, item.delay_us, item.clears_ttl, item.error, item.digest, item.ran_us
     FROM item
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[item.n])
@@ -111,4 +111,4 @@ counted AS (
     UNION ALL
     SELECT lane, 'attempts', count(*) FROM placed GROUP BY lane
 )
-SELECT place, to_state, n, NULL::bigint, false FROM placed
+SELECT place, to_state, n, NULL::bigint, false, gated FROM placed

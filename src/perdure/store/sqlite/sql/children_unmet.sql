@@ -6,7 +6,7 @@ SELECT
 FROM touched
 CROSS JOIN perdure_live AS live ON live.n = touched.child
 CROSS JOIN perdure_tasks AS tasks ON tasks.n = live.n
-WHERE live.state = 'pending' AND tasks.parents > 0
+WHERE live.state = 'pending' AND live.gate IS NULL AND tasks.parents > 0
 AND CASE tasks.rule
     WHEN 'all_succeeded' THEN live.bad > live.excused
     WHEN 'any_succeeded' THEN live.waits = 0 AND live.good = 0

@@ -6,4 +6,4 @@ SET waits = 0,
         WHEN live.due_us <= :now THEN :first + (SELECT joining.position FROM joining WHERE joining.n = live.n)
     END,
     queued_us = CASE WHEN live.due_us <= :now THEN :now END
-WHERE live.n IN (SELECT n FROM joining) AND live.state IN ('pending', 'retrying')
+WHERE live.n IN (SELECT n FROM joining) AND live.state IN ('pending', 'retrying') AND live.gate IS NULL

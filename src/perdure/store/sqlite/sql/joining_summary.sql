@@ -1,8 +1,11 @@
--- How many tasks join now and how many wait for their time, by lane.
-SELECT json_group_array(json_array(lane, from_state, due, joined))
+-- How many tasks join now and how many wait for their time, by lane: lane, state, whether they are due, whether they wait at a
+-- gate, how many, and how many of those that join have gates.
+SELECT json_group_array(json_array(lane, from_state, due, waiting, joined, gated))
 FROM (
-    SELECT joining.lane, joining.from_state, live.due_us <= :now AS due, count(*) AS joined
+    SELECT
+        joining.lane, joining.from_state, live.due_us <= :now AS due, live.gate IS NOT NULL AS waiting, count(*) AS joined,
+        sum(live.gated AND live.due_us <= :now) AS gated
     FROM joining
     CROSS JOIN perdure_live AS live ON live.n = joining.n
-    GROUP BY joining.lane, joining.from_state, due
+    GROUP BY joining.lane, joining.from_state, due, waiting
 )

@@ -1,4 +1,4 @@
 -- Give a waiting task a new time to run at.
 UPDATE perdure_live AS live
-SET state = 'pending', seq = NULL, queued_us = NULL, due_us = max(:due, :now)
+SET state = 'pending', seq = NULL, queued_us = NULL, due_us = max(:due, :now), gate = NULL, turn = NULL
 WHERE n = :n AND state IN ('pending', 'queued') AND waits = 0

@@ -7,5 +7,10 @@ SELECT json_object(
     )),
     'returning', (SELECT count(*) FROM settling WHERE NOT ended),
     'queued', (SELECT count(*) FROM settling WHERE state = 'queued'),
+    'gated', json((
+        SELECT json_group_array(json_array(settling.n, ended, settling.state))
+        FROM settling
+        WHERE gated
+    )),
     'jobs', EXISTS (SELECT 1 FROM settling WHERE ended AND job IS NOT NULL)
 )

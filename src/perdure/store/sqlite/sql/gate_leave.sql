@@ -1,0 +1,4 @@
+-- Tasks of a batch have passed the gates at which they waited.
+UPDATE perdure_live AS live
+SET gate = NULL, turn = NULL
+WHERE n IN (SELECT value FROM json_each(:batch)) AND gate IS NOT NULL
