@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from gateway.asking import Asker
-from gateway.lives import REQUEST, WORKER, registered
+from gateway.lives import REQUEST, WORKER, registered, submitted
 from perdure.errors import StoreUnreachable
 from perdure.gateway.hints import Seen
 from perdure.gateway.presence import Presence
 from perdure.store.ledger import WorkerOrder
 from perdure.store.wakeups import Topic
 
+SECOND = "0198c5a4-7f3e-7abc-8def-000000000002"
 WORK, PAUSE, DRAIN = WorkerOrder.WORK, WorkerOrder.PAUSE, WorkerOrder.DRAIN
 
 
@@ -193,3 +194,31 @@ async def test_a_waiting_worker_is_seen_without_a_heartbeat(asker: Asker):
     asker.leave.set()
     await waiting
     assert Counter(asker.gateway._presence._waits.keys()) == Counter()
+
+
+async def test_a_claim_does_not_ask_the_store_while_others_wait_for_the_same(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+):
+    asked = []
+    claim = asker.system.engine.claim
+
+    async def noted(worker_id: str, *args: Any, **options: Any) -> Any:
+        asked.append(worker_id)
+        return await claim(worker_id, *args, **options)
+
+    monkeypatch.setattr(asker.system.engine, "claim", noted)
+    await registered(asker)
+    await registered(asker, SECOND)
+    first = asyncio.create_task(asker.ask("POST", "/v1/worker/claim", claim_body(1, "work")))
+    async with asyncio.timeout(10):
+        while not asker.gateway._pool._lines:
+            await asyncio.sleep(0)
+        second = asyncio.create_task(
+            asker.ask("POST", "/v1/worker/claim", {**claim_body(2, "work"), "worker_id": SECOND})
+        )
+        while sum(map(len, asker.gateway._pool._lines.values())) < 2:
+            await asyncio.sleep(0)
+        assert SECOND not in asked
+        ids = {await submitted(asker), await submitted(asker)}
+        answers = [await first, await second]
+    assert {lease["hold"]["task_id"] for each in answers for lease in each.json["leases"]} == ids

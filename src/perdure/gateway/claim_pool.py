@@ -115,7 +115,7 @@ class ClaimPool:
         began = asyncio.get_running_loop().time()
         asked = began
         self._presence.sign(wanted.worker_id)
-        leases = await self._claim(wanted)
+        leases = [] if wait > 0 and self._is_dry(wanted) else await self._claim(wanted)
         watch = asyncio.ensure_future(gone())
         try:
             if not leases and wait > 0 and self._server is not None:
@@ -130,6 +130,16 @@ class ClaimPool:
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await watch
         return Claimed(leases, asked - began)
+
+    def _is_dry(self, wanted: Wanted) -> bool:
+        """Whether there is nothing for a claim that is new: workers wait who may have the same, and may work."""
+        line = self._lines.get(self._line_of.get(wanted.worker_id, wanted.worker_id))
+        if wanted.told is not WorkerOrder.WORK or not line:
+            return False
+        return any(
+            not place.leases.done() and self._presence.order_of(place.wanted.worker_id) is WorkerOrder.WORK
+            for place in line
+        )
 
     async def _wait_in_line(
         self, wanted: Wanted, wait: float, watch: "asyncio.Future[None]"

@@ -26,6 +26,7 @@ ORDERS_REST_SECONDS = 0.1
 """Between two looks for orders: a stream of hints is looked up once for many."""
 ASKED_MAX = 10_000
 KNOWN_MAX = 100_000
+NEVER = float("-inf")
 
 _log = logging.getLogger("perdure.gateway")
 
@@ -115,7 +116,7 @@ class Presence:
         """Write the signs that are due, and look up the orders of all others who wait."""
         now = asyncio.get_running_loop().time()
         here = self._signs | self._waits.keys()
-        due = {each for each in here if now - self._written.get(each, now - self._every) >= self._every}
+        due = {each for each in here if now - self._written.get(each, NEVER) >= self._every}
         self._signs.clear()
         for some in _pieces(list(due)):
             orders = await self._registry.workers_seen(some)

@@ -68,7 +68,8 @@ class ClaimWork(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     answer, gives the same attempts, from any gateway. A claim whose client went away while it waited leases nothing.
 
     A claim is a sign of life: while one waits, no heartbeat is needed. With `order`, what the worker knows to be
-    ordered, it is answered as soon as something else is.
+    ordered, it is answered as soon as something else is. One that says so and waits has to be new: repeat it without
+    `wait`.
     """
 
     worker_id: Id
