@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,8 @@ FULL_DISK_BYTES = 16 * 1024 * 1024
 BALLAST_BYTES = 8 * 1024 * 1024
 
 
-def _needs(*programs: str, root: bool = False) -> None:
+def needs(*programs: str, root: bool = False) -> None:
+    """Raises `NotRun` where a program, or the right to mount, is missing."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         raise NotRun(f"needs {', '.join(missing)}")
@@ -32,7 +33,8 @@ def _needs(*programs: str, root: bool = False) -> None:
 
 
 @contextmanager
-def _mounted(folder: Path, *arguments: str) -> Iterator[Path]:
+def mounted(folder: Path, *arguments: str) -> Iterator[Path]:
+    """A disk at this folder. Raises `NotRun`."""
     folder.mkdir()
     done = subprocess.run(["mount", *arguments, str(folder)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -51,7 +53,7 @@ def _unmounts(folder: Path) -> bool:
 
 async def power_loss(arena: Arena) -> None:
     """The disk as it was at one instant of writing, its journal replayed: every acknowledged submit is on it."""
-    _needs("mkfs.ext4", "mount", "umount", root=True)
+    needs("mkfs.ext4", "mount", "umount", root=True)
     rounds = 1 if arena.quick else 8
     kept = 0
     for number in range(rounds):
@@ -73,12 +75,12 @@ async def _cut_the_power(arena: Arena, number: int, environ: dict[str, str]) -> 
     subprocess.run(["mkfs.ext4", "-q", "-O", "^metadata_csum_seed", str(image)], check=True)
     log = OperationLog(folder / "operations")
     # The journal commits when it is told to, not by itself: what was not synchronized is not on the disk.
-    with _mounted(folder / "mounted", "-o", "loop,commit=300", str(image)) as mounted:
+    with mounted(folder / "mounted", "-o", "loop,commit=300", str(image)) as disk:
         acknowledged = await _write_until_the_cut(
-            arena, folder, mounted, log, environ, lambda: shutil.copyfile(image, copy)
+            arena, folder, disk, log, environ, lambda: shutil.copyfile(image, copy)
         )
     began = time.monotonic()
-    with _mounted(folder / "after", "-o", "loop", str(copy)) as after:
+    with mounted(folder / "after", "-o", "loop", str(copy)) as after:
         await asyncio.to_thread(_look_at, arena, after / "perdure.db", acknowledged)
     arena.recovery = max(arena.recovery or 0.0, time.monotonic() - began)
     image.unlink()
@@ -130,8 +132,8 @@ def _look_at(arena: Arena, path: Path, acknowledged: dict[str, dict[str, str]]) 
 
 async def disk_full(arena: Arena) -> None:
     """A disk of a few megabytes runs full under load, and is given room again."""
-    _needs("mount", "umount", root=True)
-    with _mounted(arena.folder / "small", "-t", "tmpfs", "-o", f"size={FULL_DISK_BYTES}", "tmpfs") as small:
+    needs("mount", "umount", root=True)
+    with mounted(arena.folder / "small", "-t", "tmpfs", "-o", f"size={FULL_DISK_BYTES}", "tmpfs") as small:
         ballast = small / "ballast"
         ballast.write_bytes(b"\0" * BALLAST_BYTES)
         log = OperationLog(arena.folder / "small-operations")
@@ -166,17 +168,22 @@ async def _fill_and_free(arena: Arena, crew: Crew, log: OperationLog, ballast: P
 
 async def _all_ran(arena: Arena, crew: Crew, log: OperationLog, since: float) -> None:
     """Every acknowledged task has run to its end, and the rows agree."""
+    await all_ran(arena, crew, log, since, lambda: contradictions(Path(crew.store)))
+
+
+async def all_ran(arena: Arena, crew: Crew, log: OperationLog, since: float, look: Callable[[], Sequence[str]]) -> None:
+    """The same for a store whose rows `look` holds against each other."""
     effects = Effects(crew.effects)
     ids = {entry["id"] for entry in log.read("answered").values()}
     await arena.until(lambda: ids <= effects.by_task("end").keys(), 60, "every acknowledged task ran")
     arena.recovered(time.monotonic() - since, 30)
     effects.close()
-    arena.wrong.extend(f"rows contradict each other: {fact}" for fact in contradictions(Path(crew.store))[:5])
+    arena.wrong.extend(f"rows contradict each other: {fact}" for fact in look()[:5])
 
 
 async def fsync_fails(arena: Arena) -> None:
     """Every fsync answers EIO from some instant on; then one of them alone does."""
-    _needs("strace")
+    needs("strace")
     probe = subprocess.run(["strace", "-f", "-e", "trace=none", "true"], capture_output=True, check=False)
     if probe.returncode != 0:
         raise NotRun("needs a machine where strace may trace")

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from chaos import databases, deaths, disks, gateways, latency, pauses, races, scheduling, strangers
+from chaos import databases, deaths, disks, gateways, latency, pauses, races, scheduling, server_disks, strangers
 from chaos.arena import Arena, NotRun, held
 from chaos.grounds import STORES, ground
 
@@ -53,7 +53,9 @@ CASES = (
     Case("17", "power loss", disks.power_loss, stores=FILES),
     Case("18", "wake-ups lost", databases.wake_ups_lost, 240, stores=SERVERS),
     Case("19", "disk full", disks.disk_full, stores=FILES),
+    Case("19", "disk full, server", server_disks.disk_full, 240, short=False, stores=SERVERS),
     Case("20", "fsync fails", disks.fsync_fails, stores=FILES),
+    Case("20", "fsync fails, server", server_disks.fsync_fails, 300, short=False, stores=SERVERS),
     Case("21", "old snapshot", databases.old_snapshot, 400, short=False, stores=SERVERS),
     Case("22", "serialization storm", databases.storm, 300, stores=SERVERS),
     Case(

@@ -173,6 +173,17 @@ class PostgresServer:
         if self._reading is not None:
             self._reading.join()
 
+    @property
+    def running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def pids(self) -> list[int]:
+        """Its processes, the first one before those that it has started."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
+        return [self._process.pid, *map(int, children.split())]
+
     def url(self, database: str, user: str = SUPERUSER) -> str:
         """The address of a database of this server."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
