@@ -288,3 +288,19 @@ async def test_idle_duties_cost_less_than_thirty_runs_a_minute(bench: Bench) -> 
         runs.clear()
         await asyncio.sleep(600)
     assert len(runs) / 10 < 30
+
+
+async def test_a_duty_for_which_nothing_can_come_runs_rarely_until_something_is_announced() -> None:
+    hub = QuietHub()
+    duty = Scripted(lambda _: Swept(0, None, False, quiet=True), wakes_on=Topic.CONTROL)
+    async with runner(hub, duty):
+        await asyncio.sleep(65)
+        assert len(duty.ran_at) == 2
+        hub.announce(Topic.READY)
+        await asyncio.sleep(0.1)
+        assert len(duty.ran_at) == 2
+        await asyncio.sleep(30)
+        assert len(duty.ran_at) == 3
+        hub.announce(Topic.CONTROL)
+        await asyncio.sleep(0.1)
+        assert len(duty.ran_at) == 4

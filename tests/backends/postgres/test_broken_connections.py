@@ -43,7 +43,7 @@ async def test_sessions_that_were_ended_between_calls_are_opened_anew(postgres_d
     async with opened(postgres_database) as store:
         await store.definitions.put("default", "queue", "q", "{}", "bob")
         await store.ledger.now_us()
-        assert end_sessions(postgres_database) >= 2
+        assert end_sessions(postgres_database) >= 1
         assert (await store.definitions.put("default", "queue", "q", '{"depth":1}', "bob")).version == 2
         assert await store.ledger.now_us() > 0
 

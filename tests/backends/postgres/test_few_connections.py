@@ -34,8 +34,13 @@ def limit(admin: psycopg.Connection[Any], connections: int) -> None:
 
 
 async def do_everything(store: Any) -> None:
-    """One of each kind of work, at once."""
-    works = [store.writer.gather(operation(lambda tx, items: items, name), [name]) for name in ALL]
+    """One of each kind of work, at once, and so long that none finds a connection that is idle meanwhile."""
+
+    def work(tx: Any, items: list[Any]) -> list[Any]:
+        tx.connection.execute("SELECT pg_sleep(0.5)")
+        return items
+
+    works = [store.writer.gather(operation(work, name), [name]) for name in ALL]
     reads = [store.ledger.now_us() for _ in range(4)]
     *answers, _, _, _, _ = await asyncio.gather(*works, *reads)
     assert answers == [[name] for name in ALL]

@@ -195,4 +195,4 @@ async def test_sessions_say_whose_they_are(postgres_database: str) -> None:
         await store.ledger.now_us()
         with plain(postgres_database) as admin:
             query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
-            assert one(admin, query, "perdure") == 2
+            assert one(admin, query, "perdure") == 1

@@ -24,9 +24,12 @@ T = TypeVar("T")
 
 
 class PostgresCaller:
-    """Meets `store.caller.CallerTransactions`."""
+    """Meets `store.caller.CallerTransactions`. `watch` is told the number of each transaction that has submitted."""
 
-    def __init__(self, connector: Connector, clock: StoreClock) -> None:
+    def __init__(
+        self, connector: Connector, clock: StoreClock, watch: Callable[[int], None] = lambda number: None
+    ) -> None:
+        self._watch = watch
         self._within = CallerConnections(connector, clock).within
         self._serializable = connector.serializable
         self._place = connector.place
@@ -54,6 +57,7 @@ class PostgresCaller:
                 tx.run("caller_undo")
                 raise translate(error, self._place) from error
             tx.run("caller_release")
+            self._watch(tx.value("caller_number"))
             return answers
 
     def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:

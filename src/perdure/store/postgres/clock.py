@@ -19,6 +19,9 @@ from perdure.store.relational.doubting import suspend_losses
 STEP_US = 10_000
 """The server's clock may drift by this against the machine's own between two transactions; more is a step."""
 
+UNSURE_US = 50_000
+"""Where the server's clock is not known as well as this, a transaction is begun by itself."""
+
 
 class Stepped(errors.SerializationFailure):
     """The server's clock is not where it was thought to be: run again, by now it is known."""
@@ -35,20 +38,22 @@ class StoreClock:
         self._clock = clock
         self._noted_us = 0
         self._monotonic_us = SystemClock().monotonic_us
-        self._ahead_us: int | None = None
-        """By how much the server's clock is ahead of the machine's monotonic one, as near as is known."""
+        self._ahead_us: tuple[int, int] | None = None
+        """By how much the server's clock is ahead of the machine's monotonic one: at least, and at most."""
         self._latest_us = 0
 
     def begin(self, session: Session, *, durable: bool) -> Transaction:
         """A transaction that writes. The server hears of it by its first statement, where that is possible."""
-        queries = session.opening(durable=durable) if self._clock is None and self._ahead_us is not None else None
+        ahead = self._ahead_us if self._clock is None else None
+        sure = ahead is not None and ahead[1] - ahead[0] <= UNSURE_US
+        queries = session.opening(durable=durable) if sure else None
         sent_us = self._monotonic_us()
-        if queries is None or self._ahead_us is None:
+        if queries is None or ahead is None:
             server_us = session.begin(durable=durable)
             self._learn(sent_us, server_us)
             return Transaction(session.connection, self.now_us(server_us), session.wire)
         # Of two threads, the one that is later must not be the earlier one in the store.
-        now_us = self._latest_us = max(self._latest_us, sent_us + self._ahead_us)
+        now_us = self._latest_us = max(self._latest_us, sent_us + ahead[0])
 
         def begun(answers: Sequence[Answer]) -> None:
             ((*_, server_us),) = answers[-1].rows or [(0,)]
@@ -59,13 +64,19 @@ class StoreClock:
 
     def _learn(self, sent_us: int, server_us: int) -> bool:
         """Note what the server's clock showed since `sent_us`; whether it was about where it was thought to be."""
-        known_us = self._ahead_us
         least_us, most_us = server_us - self._monotonic_us(), server_us - sent_us
-        if known_us is not None and least_us - STEP_US <= known_us <= most_us + STEP_US:
-            self._ahead_us = min(max(known_us, least_us), most_us)
-            return True
-        self._ahead_us, self._latest_us = least_us, 0
-        return known_us is None
+        known = self._ahead_us
+        if known is not None:
+            low_us, high_us = max(known[0], least_us), min(known[1], most_us)
+            if low_us <= high_us:
+                self._ahead_us = (low_us, high_us)
+                return True
+            if low_us - high_us <= STEP_US:
+                # It drifts.
+                self._ahead_us = (least_us, most_us)
+                return True
+        self._ahead_us, self._latest_us = (least_us, most_us), 0
+        return known is None
 
     def now_us(self, server_us: int) -> int:
         """Microseconds since 1970 UTC as the store judges, where the server's clock shows `server_us`."""

@@ -7,10 +7,11 @@ look for themselves, and now and then in good times too.
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
+from msgspec import json
 
 from perdure.domain.limits import SECOND_US
 from perdure.errors import PerdureError
@@ -36,7 +37,9 @@ _LONG_AGO_US = -(1 << 62)
 
 _LISTEN = STATEMENTS["wakeup_listen"].text
 _NOTIFY = STATEMENTS["wakeup_notify"].text
+_ENDED = STATEMENTS["caller_ended"].text
 _PROBE = "probe"
+_WATCH = "watch "
 _LOST_IN_POOLER = (
     "a pooler between this process and the server loses announcements; name the server itself in PERDURE_HINTS"
 )
@@ -45,11 +48,20 @@ _log = logging.getLogger("perdure.store")
 
 
 class Conversation:
-    """`name` tells this process's own announcements from those of others."""
+    """`name` tells this process's own announcements from those of others. `watch` is told the numbers of transactions
+    that another process watched until it ended.
+    """
 
     def __init__(
-        self, talker: Talker | None, inheritance: Inheritance, hub: Hub, monotonic_us: Callable[[], int], name: str
+        self,
+        talker: Talker | None,
+        inheritance: Inheritance,
+        hub: Hub,
+        monotonic_us: Callable[[], int],
+        name: str,
+        watch: Callable[[int], None],
     ) -> None:
+        self._watch = watch
         self._talker = talker
         self._inheritance = inheritance
         self._hub = hub
@@ -148,6 +160,24 @@ class Conversation:
         """Announce. False when it could not be told."""
         return self._ask(_NOTIFY, f"{self._name} {topics.value}")
 
+    def ended(self, numbers: Sequence[int]) -> list[int] | None:
+        """Which of these transactions are over; `None` when that could not be asked."""
+        if self._connection is None:
+            return None
+        try:
+            rows = self._connection.execute(_ENDED, {"text": json.encode(numbers).decode()}, prepare=False).fetchall()
+        except psycopg.OperationalError as error:
+            self.fail(error)
+            return None
+        except psycopg.Error:
+            # Another server than the one that had given the numbers.
+            return list(numbers)
+        return json.decode(rows[0][0], type=list[int])
+
+    def hand_over(self, number: int) -> bool:
+        """Have the others watch a transaction. False when it could not be told."""
+        return self._ask(_NOTIFY, f"{self._name} {_WATCH}{number}")
+
     def hear(self) -> None:
         """Pass on what others have announced."""
         if self._connection is None:
@@ -175,6 +205,9 @@ class Conversation:
                 self.complaint = None
             return 0
         if topics == _PROBE:
+            return 0
+        if topics.startswith(_WATCH):
+            self._watch(int(topics.removeprefix(_WATCH)))
             return 0
         return int(topics) & Topic.ANY.value if topics.isdecimal() else Topic.ANY.value
 

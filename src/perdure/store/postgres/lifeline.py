@@ -28,6 +28,8 @@ RETRIES_MAX = 12
 RETRY_PAUSE_MS = 2.0
 RETRY_PAUSE_MAX_MS = 200.0
 RECONNECT_PAUSE_SECONDS = 0.1
+IDLE_SECONDS = 10
+"""A session that nobody has used for so long is closed, unless it is the only one."""
 CROWDED_SECONDS = 2
 """How long a thread that got no session does with another's before it asks for one again."""
 
@@ -49,6 +51,7 @@ class Company:
         self._place = place
         self._members: list[Lifeline] = []
         self._lacking: set[Lifeline] = set()
+        self._tidy_us = 0
 
     def forget(self) -> None:
         """In a forked child: its members come again, those of the parent are not its own."""
@@ -61,6 +64,23 @@ class Company:
     def lender(self, borrower: "Lifeline") -> "Lifeline | None":
         """Somebody with a session; `None` when nobody has one."""
         return next((each for each in self._members if each is not borrower and each.lends), None)
+
+    def idle(self, borrower: "Lifeline", patience: float) -> "Lifeline | None":
+        """Somebody with a session that nobody uses: its turn is taken, the borrower gives it back."""
+        lenders = [each for each in self._members if each is not borrower and each.lends]
+        for lender in lenders:
+            if lender.take_turn(0.0):
+                return lender
+        if lenders and patience and lenders[0].take_turn(patience):
+            return lenders[0]
+        return None
+
+    def tidy(self, now_us: int) -> None:
+        """Close sessions that nobody has used for long, except that of the first member."""
+        if now_us >= self._tidy_us:
+            self._tidy_us = now_us + limits.SECOND_US
+            for each in self._members[1:]:
+                each.close_if_idle(now_us)
 
     def lacks(self, member: "Lifeline") -> None:
         """Note, and say once for each, that there are too few sessions."""
@@ -84,7 +104,11 @@ class Company:
 
 
 class Lifeline:
-    """Of one thread, which shares it with others where the server has no session left. `stop` ends all waiting."""
+    """Of one thread, which shares it with others while it does not need it. `stop` ends all waiting.
+
+    Who has no session uses that of another while it is idle; `shares_after` says how many seconds it waits for one to
+    become so before it opens its own. That is closed again when it has not been used for `IDLE_SECONDS`.
+    """
 
     def __init__(
         self,
@@ -94,6 +118,7 @@ class Lifeline:
         company: "Company",
         *,
         patience: float = PATIENCE_SECONDS,
+        shares_after: float = 0.0,
         clock: Clock | None = None,
         chance: Chance | None = None,
     ) -> None:
@@ -109,6 +134,9 @@ class Lifeline:
         self._crowded_until_us = 0
         """Until then this uses the session of another, for the server had none left."""
         self._session: Session | None = None
+        self._shares_after_seconds = shares_after
+        self._used_us = 0
+        """When the session was used last."""
         self._away = False
         """Whether a call has waited in vain since the server was last there."""
 
@@ -129,8 +157,31 @@ class Lifeline:
         session = self._session
         return session is not None and not session.broken
 
+    def take_turn(self, seconds: float) -> bool:
+        """Take the session, if that is possible by then and there is one: who has it calls `_turn.release`."""
+        taken = self._turn.acquire(timeout=seconds) if seconds else self._turn.acquire(blocking=False)
+        if taken and not self.lends:
+            self._turn.release()
+            return False
+        return taken
+
+    def close_if_idle(self, now_us: int) -> None:
+        """Let go of a session that has not been used for long."""
+        if self.lends and now_us >= self._used_us + IDLE_SECONDS * limits.SECOND_US and self.take_turn(0.0):
+            try:
+                self.close()
+            finally:
+                self._turn.release()
+
     def run(self, transaction: Callable[[Session], T]) -> T:
         """What `transaction` returns, which begins and commits on the session. It may be run several times."""
+        if self._session is None:
+            lender = self._company.idle(self, self._shares_after_seconds)
+            if lender is not None:
+                try:
+                    return lender._run(transaction)
+                finally:
+                    lender._turn.release()
         if self._session is None and self._monotonic_us() < self._crowded_until_us:
             lender = self._company.lender(self)
             if lender is not None:
@@ -164,6 +215,8 @@ class Lifeline:
                     raise
             else:
                 self._away = False
+                self._used_us = self._monotonic_us()
+                self._company.tidy(self._used_us)
                 return result
 
     def _connected(self, deadline_us: int) -> Session:

@@ -36,6 +36,9 @@ STATEMENT_TIMEOUT_MS = 60_000
 QUESTION_TIMEOUT_MS = 5_000
 """The longest that a statement which only reads may take."""
 
+SHARES_AFTER = {"renewals": 0.05, "acts": 0.25}
+"""Seconds that these and readers wait for an idle session of another before they open their own; claims do not wait."""
+
 CAPABILITIES = Capabilities(name="postgres", push=True, caller_transactions=True, profiles=frozenset({"core", "flow"}))
 
 _LOOK_FOR_A_COPY = Operation("look_for_a_copy", 0, lambda tx, items: [tx.value("copy_origin")])
@@ -103,7 +106,7 @@ class PostgresStore:
         writer = Writer(lambda name: parts.commits(name, wakeups), parts.inheritance, parts.stop)
         parts.inheritance.in_child(parts.hub.forget_all)
         readers = Readers(parts.asking, parts.inheritance)
-        caller = PostgresCaller(connector, parts.clock)
+        caller = PostgresCaller(connector, parts.clock, wakeups.watch)
         return cls(connector.place, writer, readers, wakeups, caller, parts.company)
 
     @classmethod
@@ -142,20 +145,27 @@ class Parts:
         self.inheritance.in_child(self.company.forget)
         self.first = self.lifeline()
 
-    def lifeline(self) -> Lifeline:
-        """A session of its own, which opens when it is first needed."""
-        made = Lifeline(self.connector, self.inheritance, self.stop, self.company, patience=self.patience)
+    def lifeline(self, shares_after: float = 0.0) -> Lifeline:
+        """A session of its own, which opens when it is first needed and all others are in use for so long."""
+        made = Lifeline(
+            self.connector,
+            self.inheritance,
+            self.stop,
+            self.company,
+            patience=self.patience,
+            shares_after=shares_after,
+        )
         self.company.join(made)
         return made
 
     def commits(self, name: str, announcing: Announcing) -> Commits:
         """What writes for the flusher of this name."""
-        lifeline = self.first if name == WRITES else self.lifeline()
+        lifeline = self.first if name == WRITES else self.lifeline(SHARES_AFTER.get(name, 0.0))
         return Commits(lifeline, self.clock, announcing, self.connector.place, self.lock_timeout)
 
     def asking(self, lifeline: Lifeline | None = None) -> Asking:
         """What reads, on a session of its own unless one is given."""
-        return Asking(lifeline or self.lifeline(), self.clock, self.connector.place)
+        return Asking(lifeline or self.lifeline(SHARES_AFTER["acts"]), self.clock, self.connector.place)
 
     def prepare(self, migrate: bool, talker: Talker | None = None) -> None:
         """Connect, bring the schema up to date if `migrate`, and note which start of the server this is.

@@ -16,6 +16,7 @@ from perdure.store.hub import Hub, HubSubscription
 from perdure.store.postgres.conversation import Conversation
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.talking import Talker
+from perdure.store.postgres.watching import Watches
 from perdure.store.wakeups import Topic
 
 SEND_EVERY_US = 5_000
@@ -50,6 +51,7 @@ class Line:
         self._pending = Topic(0)
         self._sent_us = 0
         self._remind_us: int | None = None
+        self.watches = Watches(self._monotonic_us)
         self._name = f"{Entropy().bits(48):012x}"
         self._talk: Conversation | None = None
 
@@ -71,6 +73,14 @@ class Line:
                 return None
             self._sent_us = now_us
             return f"{self._name} {topics.value}"
+
+    def watch(self, number: int) -> None:
+        """Tell everybody when a transaction of a caller's is over. From any thread."""
+        if self._talker is None:
+            return
+        self.watches.add(number)
+        with self._guard:
+            self._ring()
 
     def remind(self, delay_us: int) -> None:
         """Tell this process's waiters after so long that there may be something to claim. From any thread."""
@@ -108,7 +118,9 @@ class Line:
             os.close(end)
 
     def _run(self, bell: int) -> None:
-        talk = self._talk = Conversation(self._talker, self._inheritance, self._hub, self._monotonic_us, self._name)
+        talk = self._talk = Conversation(
+            self._talker, self._inheritance, self._hub, self._monotonic_us, self._name, self.watches.add
+        )
         while not self._closed:
             try:
                 now_us = self._monotonic_us()
@@ -116,6 +128,7 @@ class Line:
                     self._sent_us = now_us
                     self._send(talk)
                 self._remind_if_time(now_us)
+                self._look_at(talk, self.watches.due(now_us))
                 talk.keep(now_us)
                 self._wait(bell, talk.descriptors(), self._due_us(talk))
                 talk.hear()
@@ -126,6 +139,16 @@ class Line:
                 self._wait(bell, [], talk.retry_us)
         self._hang_up(talk)
 
+    def _look_at(self, talk: Conversation, numbers: list[int]) -> None:
+        """Announce what transactions of callers have submitted, if any of these is over."""
+        if not numbers or not talk.connected(self._monotonic_us()):
+            return
+        ended = talk.ended(numbers)
+        if ended is not None and self.watches.looked(numbers, ended):
+            self._hub.announce(Topic.READY | Topic.DUE)
+            with self._guard:
+                self._pending |= Topic.READY | Topic.DUE
+
     def _remind_if_time(self, now_us: int) -> None:
         with self._guard:
             if self._remind_us is None or now_us < self._remind_us:
@@ -135,8 +158,11 @@ class Line:
 
     def _hang_up(self, talk: Conversation) -> None:
         try:
+            self._look_at(talk, self.watches.open())
             if self._pending and talk.connected(self._monotonic_us()):
                 self._send(talk)
+            for number in self.watches.open():
+                talk.hand_over(number)
             talk.close()
         finally:
             with self._guard:
@@ -155,6 +181,8 @@ class Line:
         due_us = talk.due_us()
         if self._pending:
             due_us = min(due_us, max(self._sent_us + SEND_EVERY_US, talk.retry_us))
+        if (look_us := self.watches.due_us) is not None:
+            due_us = min(due_us, max(look_us, talk.retry_us))
         return due_us if self._remind_us is None else min(due_us, self._remind_us)
 
     def _wait(self, bell: int, descriptors: list[int], due_us: int) -> None:
@@ -197,6 +225,11 @@ class PostgresWakeups:
     def turn(self, topics: Topic) -> str | None:
         """What to announce behind a commit, where that is not left to the line."""
         return None if self._line is None else self._line.turn(topics)
+
+    def watch(self, number: int) -> None:
+        """Tell everybody when a transaction of a caller's is over. Callable from any thread."""
+        if self._line is not None:
+            self._line.watch(number)
 
     def remind(self, delay_us: int) -> None:
         """Wake this process's waiters for claims after so long."""

@@ -1,0 +1,65 @@
+"""Statements that travel together: each has its answer, and what goes wrong with one is told as if it came alone."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from perdure.store.postgres.statements import parse
+from perdure.store.postgres.wire import PREPARE_AFTER, Wire
+
+ECHO = parse("echo", "SELECT %(number)s::bigint, %(text)s::text, %(flag)s::boolean, %(bytes)s::bytea")
+DIVIDE = parse("divide", "SELECT 1 / %(number)s::bigint")
+MAKE = parse("make", "CREATE TABLE half_done ()")
+VALUES = (5, "ä", True, b"\x00\xff")
+
+
+@pytest.fixture
+def connection(postgres_database: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        yield connection
+
+
+def test_values_come_back_as_they_went(connection: psycopg.Connection[Any]) -> None:
+    wire = Wire(connection, prepare=True)
+    for values in (VALUES, (None, None, None, None)):
+        for _ in range(PREPARE_AFTER + 2):
+            (answer,) = wire.run_together([(ECHO, values)])
+            assert answer.rows == [values]
+    prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'perdure_%'").fetchone()
+    assert prepared == (2,)
+
+
+def test_after_a_statement_that_fails_nothing_later_is_run_and_the_connection_goes_on(
+    connection: psycopg.Connection[Any],
+) -> None:
+    wire = Wire(connection, prepare=True)
+    for _ in range(PREPARE_AFTER + 2):
+        with pytest.raises(errors.DivisionByZero):
+            wire.run_together([(ECHO, VALUES), (DIVIDE, (0,)), (MAKE, ())])
+    assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
+    assert connection.execute("SELECT to_regclass('half_done')").fetchone() == (None,)
+
+
+@pytest.mark.parametrize("value", ["a\x00b", 2**63])
+def test_what_the_server_has_no_room_for_is_refused_before_anything_is_sent(
+    connection: psycopg.Connection[Any], value: object
+) -> None:
+    wire = Wire(connection)
+    with pytest.raises(psycopg.DataError):
+        wire.run_together([(ECHO, (value, value, True, b""))])
+    assert wire.run_together([(ECHO, VALUES)])[0].rows == [VALUES]
+
+
+def test_what_goes_wrong_with_a_later_one_that_nobody_waits_for_is_nobodys_failure(
+    connection: psycopg.Connection[Any],
+) -> None:
+    wire = Wire(connection)
+    wire.run_before(MAKE, (DIVIDE, (0,)))
+    assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
+    assert connection.execute("SELECT to_regclass('half_done') IS NOT NULL").fetchone() == (True,)
+    with pytest.raises(errors.DuplicateTable):
+        wire.run_before(MAKE, (DIVIDE, (1,)))
+    assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
