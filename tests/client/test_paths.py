@@ -9,6 +9,7 @@ from perdure.client.operations import RemoteOperations
 from perdure.client.transport import Request
 from perdure.domain.attempt import Hold, Renewal, Report
 from perdure.domain.outcome import HandedBack
+from perdure.engine.act_on_matching import Act, Matching
 from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, NewTask, Principal, TaskRequest
 from perdure.errors import NotFound
 from perdure.gateway.paths import Paths
@@ -57,6 +58,8 @@ CALLS = [
     lambda each: each.retry_job(ID, BY),
     lambda each: each.redrive([ID], BY, {"a": 1}),
     lambda each: each.discard([ID], BY),
+    *(lambda each, act=act: each.act_on_matching(Matching(act, TaskFilter(kinds=("k",))), BY) for act in Act),
+    lambda each: each.views.tasks("default", TaskFilter(submitters=("a",), ended_from_us=1, ended_before_us=2), 10),
     lambda each: each.purge([ID], BY),
     lambda each: each.pause_queue("a/b", BY),
     lambda each: each.resume_queue("q", BY),

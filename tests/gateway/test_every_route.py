@@ -67,6 +67,10 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
 
 
 BODIES: dict[str, Any] = {
+    "cancel_matching_tasks": {"kinds": ["email.send"], "labels": {"customer": "42"}, "reason": "not needed"},
+    "requeue_matching_dead_letters": {"reasons": ["permanent"], "rate": 10, "ended_from": "2026-01-01T00:00:00Z"},
+    "discard_matching_dead_letters": {"dry_run": True},
+    "purge_matching_dead_letters": {"queues": ["default"], "discarded": True},
     "put_queue_definition": {"paused": True},
     "put_organization_definition": {"depth": 10},
     "put_kind_definition": {"timeout": 10, "retry": {"max_attempts": 2}},

@@ -10,6 +10,7 @@ from perdure.app.call import Target, call_of
 from perdure.app.handle import Handle
 from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
+from perdure.app.matching import Which, WhichDeadLetters, act_on_all
 from perdure.app.opening import Openings
 from perdure.app.running import Working, run_until_signal
 from perdure.app.schedules import AppSchedules, ScheduleOptions
@@ -21,6 +22,8 @@ from perdure.builtin import SLEEP_KIND, sleep
 from perdure.domain import ids
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss
+from perdure.domain.unique import Unique
+from perdure.engine.act_on_matching import Act
 from perdure.engine.duties import Duty
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
@@ -146,6 +149,8 @@ class App:
         labels: dict[str, str] | None = None,
         metadata: Any = None,
         trace: str | None = None,
+        unique: Unique | None = None,
+        unique_key: str | None = None,
         connection: Any = None,
         **fields: Any,
     ) -> Handle[R]: ...
@@ -161,12 +166,14 @@ class App:
         `task` is what `@app.task` made, a `task.call(...)`, or the name of a kind. `args` and `fields` are its
         handler's, or `payload` is the whole payload. `run_at` is an aware datetime, durations are seconds: `delay`
         before the start, `timeout` of one attempt, `ttl` in which it must have started, `execution_limit` in which it
-        must have ended. The same `idempotency_key` again gives the task that it made.
+        must have ended. The same `idempotency_key` again gives the task that it made. `unique` says that of several
+        tasks one is enough, on top of what the kind says of it; the handle's `outcome` tells what became of this one.
 
         With `connection`, an open transaction on the store's own database (of `apsw` on its file; of psycopg,
         SQLAlchemy or Django on PostgreSQL), the task exists exactly if that transaction commits.
 
-        Raises `Invalid`, `TooLarge`, `IdempotencyConflict`, `Overloaded`, `Misuse` (nothing is stored then) or one of
+        Raises `Invalid`, `TooLarge`, `IdempotencyConflict`, `UniqueConflict`, `Overloaded`, `Misuse` (nothing is
+        stored then) or one of
         `Unavailable`.
         """
         call = self.call(task, *args, payload=payload, **fields)
@@ -209,6 +216,32 @@ class App:
         `cancel_job` stops everything.
         """
         return JobBuilder(self, self.tasks, name, on_failure, metadata)
+
+    async def cancel_all(
+        self, *, text: str | None = None, dry_run: bool = False, **which: Unpack[Which]
+    ) -> dict[str, int]:
+        """Cancel all tasks that have not ended and match: by `kinds`, `queues`, `labels`, `job`, `submitters`.
+
+        Counts how many `matched`, and what became of them (`cancelled`, `cancelling`); a `dry_run` only the former.
+        """
+        return await act_on_all(self, Act.CANCEL, which, dry_run=dry_run, text=text)
+
+    async def requeue_all(
+        self, *, rate: int | None = None, dry_run: bool = False, **which: Unpack[WhichDeadLetters]
+    ) -> dict[str, int]:
+        """Run all dead letters again that match, at most `rate` of them a second; of all, if nothing else is said.
+
+        Counts how many `matched`, were `requeued`, and were `refused` because they moved meanwhile.
+        """
+        return await act_on_all(self, Act.REQUEUE, which, dry_run=dry_run, rate=rate)
+
+    async def discard_all(self, *, dry_run: bool = False, **which: Unpack[WhichDeadLetters]) -> dict[str, int]:
+        """Mark all dead letters that match as done with. Counts as `requeue_all`."""
+        return await act_on_all(self, Act.DISCARD, which, dry_run=dry_run)
+
+    async def purge_all(self, *, dry_run: bool = False, **which: Unpack[WhichDeadLetters]) -> dict[str, int]:
+        """Remove all dead letters that match for good. Counts as `requeue_all`."""
+        return await act_on_all(self, Act.PURGE, which, dry_run=dry_run)
 
     def handle(self, task_id: str, task: Task[..., R] | None = None) -> Handle[R]:
         """A hold on a task that exists. With `task`, its result is converted to what that handler returns.

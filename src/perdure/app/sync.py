@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack, overload
 
 from perdure.app.handle import Handle, wait_all, wait_any
 from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
+from perdure.app.matching import Which, WhichDeadLetters
 from perdure.app.node import Node
 from perdure.app.portal import Portal, refuse_inside_loop
 from perdure.app.schedules import SyncSchedules
@@ -15,6 +16,7 @@ from perdure.app.submitting import Many, all_or_raise, submit_calls, submit_call
 from perdure.app.task import Call, R, R_co, Task
 from perdure.domain.states import JobState, TaskState
 from perdure.domain.task import FailurePolicy
+from perdure.domain.why import Obstacle
 from perdure.engine.job_timeline import JobTimeline
 from perdure.errors import PerdureError
 from perdure.store.job_ledger import JobRetried
@@ -34,6 +36,7 @@ class SyncHandle(Generic[R_co]):
         self.handle = handle
         self.id = handle.id
         self.replayed = handle.replayed
+        self.outcome = handle.outcome
 
     def __repr__(self) -> str:
         return f"<perdure handle of task {self.id}>"
@@ -53,6 +56,10 @@ class SyncHandle(Generic[R_co]):
     def cancel(self, text: str | None = None, *, note: str | None = None) -> Cancelled:
         """See `Handle.cancel`."""
         return self._portal.call(self.handle.cancel, text, note=note)
+
+    def why(self) -> list[Obstacle]:
+        """See `Handle.why`."""
+        return self._portal.call(self.handle.why)
 
     def events(self) -> list[EventView]:
         """See `Handle.events`."""
@@ -195,6 +202,24 @@ class SyncApp:
     def job(self, name: str, *, on_failure: FailurePolicy = "fail", metadata: Any = None) -> SyncJobBuilder:
         """See `App.job`."""
         return SyncJobBuilder(self.portal, self._app.job(name, on_failure=on_failure, metadata=metadata))
+
+    def cancel_all(self, *, text: str | None = None, dry_run: bool = False, **which: Unpack[Which]) -> dict[str, int]:
+        """See `App.cancel_all`."""
+        return self.portal.call(self._app.cancel_all, text=text, dry_run=dry_run, **which)
+
+    def requeue_all(
+        self, *, rate: int | None = None, dry_run: bool = False, **which: Unpack[WhichDeadLetters]
+    ) -> dict[str, int]:
+        """See `App.requeue_all`."""
+        return self.portal.call(self._app.requeue_all, rate=rate, dry_run=dry_run, **which)
+
+    def discard_all(self, *, dry_run: bool = False, **which: Unpack[WhichDeadLetters]) -> dict[str, int]:
+        """See `App.discard_all`."""
+        return self.portal.call(self._app.discard_all, dry_run=dry_run, **which)
+
+    def purge_all(self, *, dry_run: bool = False, **which: Unpack[WhichDeadLetters]) -> dict[str, int]:
+        """See `App.purge_all`."""
+        return self.portal.call(self._app.purge_all, dry_run=dry_run, **which)
 
     def handle(self, task_id: str, task: Task[..., R] | None = None) -> SyncHandle[R]:
         """See `App.handle`."""

@@ -1,11 +1,12 @@
 """`perdure dead-letter ...`: look at the tasks that failed for good, run them again, or be done with them."""
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from perdure.cli.matching import DryRunOption, EndedBefore, EndedFrom, ReasonOption, instant_us, write_matched
 from perdure.cli.options import (
     CursorOption,
     JsonOption,
@@ -26,21 +27,20 @@ app = typer.Typer(
     help="Dead letters: list, show, requeue, discard, purge.", no_args_is_help=True, rich_markup_mode=None
 )
 
-BATCH_MAX_TASKS = 500
 RATE_DEFAULT = 1000
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of dead letters.", show_default=False)]
-AllOption = Annotated[bool, typer.Option("--all", help="All dead letters (of --kind and --queue, if said).")]
+AllOption = Annotated[bool, typer.Option("--all", help="All dead letters that the other options let through.")]
 RateOption = Annotated[int, typer.Option("--rate", min=1, help="At most so many tasks a second.")]
 
 
 class Selection(NamedTuple):
-    """Which dead letters: these ids, or all that fit."""
+    """Which dead letters: these ids, or all that the filter lets through."""
 
     ids: tuple[str, ...]
-    kinds: tuple[str, ...]
-    queues: tuple[str, ...]
+    where: "TaskFilter"
     rate: int
+    dry_run: bool
 
 
 class Answer(NamedTuple):
@@ -105,14 +105,22 @@ def requeue(
     ids: Ids = None,
     kind: KindOption = None,
     queue: QueueOption = None,
+    reason: ReasonOption = None,
+    ended_from: EndedFrom = None,
+    ended_before: EndedBefore = None,
     everything: AllOption = False,
     rate: RateOption = RATE_DEFAULT,
+    dry_run: DryRunOption = False,
+    payload: Annotated[
+        str | None, typer.Option("--payload", metavar="JSON", help="Run the one that is named with another payload.")
+    ] = None,
     yes: YesOption = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run dead letters again: same id, next generation, fresh budgets, history kept."""
-    _act("requeue", "requeued", _requeue, _selection(ids, kind, queue, everything, rate), yes, store, json)
+    chosen = _selection(ids, _Said(kind, queue, reason, ended_from, ended_before, everything), rate, dry_run)
+    _act("requeue", "requeued", _requeue if payload is None else _edited(chosen, payload), chosen, yes, store, json)
 
 
 @app.command("discard")
@@ -120,14 +128,19 @@ def discard(
     ids: Ids = None,
     kind: KindOption = None,
     queue: QueueOption = None,
+    reason: ReasonOption = None,
+    ended_from: EndedFrom = None,
+    ended_before: EndedBefore = None,
     everything: AllOption = False,
     rate: RateOption = RATE_DEFAULT,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Mark dead letters as done with; they stay readable until their retention is over."""
-    _act("discard", "discarded", _discard, _selection(ids, kind, queue, everything, rate), yes, store, json)
+    chosen = _selection(ids, _Said(kind, queue, reason, ended_from, ended_before, everything), rate, dry_run)
+    _act("discard", "discarded", _discard, chosen, yes, store, json)
 
 
 @app.command("purge")
@@ -135,20 +148,25 @@ def purge(
     ids: Ids = None,
     kind: KindOption = None,
     queue: QueueOption = None,
+    reason: ReasonOption = None,
+    ended_from: EndedFrom = None,
+    ended_before: EndedBefore = None,
     everything: AllOption = False,
     rate: RateOption = RATE_DEFAULT,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Remove dead letters for good, with their history."""
-    _act("purge", "purged", _purge, _selection(ids, kind, queue, everything, rate), yes, store, json)
+    chosen = _selection(ids, _Said(kind, queue, reason, ended_from, ended_before, everything), rate, dry_run)
+    _act("purge", "purged", _purge, chosen, yes, store, json)
 
 
-async def _requeue(session: "Session", task_ids: Sequence[str]) -> list[Answer]:
+async def _requeue(session: "Session", task_ids: Sequence[str], payload: Any = None) -> list[Answer]:
     from perdure.errors import PerdureError
 
-    answers = await session.operations.redrive(task_ids, session.principal)
+    answers = await session.operations.redrive(task_ids, session.principal, payload)
     return [
         Answer(task_id, answer.message if isinstance(answer, PerdureError) else "")
         for task_id, answer in zip(task_ids, answers, strict=True)
@@ -166,16 +184,50 @@ async def _purge(session: "Session", task_ids: Sequence[str]) -> list[Answer]:
     return [Answer(each, "" if ok else refusal) for each, ok in zip(task_ids, done, strict=True)]
 
 
-def _selection(
-    task_ids: list[str] | None, kind: list[str] | None, queue: list[str] | None, everything: bool, rate: int
-) -> Selection:
-    from perdure.domain import ids
+class _Said(NamedTuple):
+    """What the options say of which dead letters."""
 
-    by_filter = bool(kind or queue or everything)
-    if bool(task_ids) == by_filter:
-        raise Malformed("say which: ids, or --kind, --queue or --all", field="ids")
-    parsed = tuple(ids.parse(each) for each in task_ids or ())
-    return Selection(parsed, tuple(kind or ()), tuple(queue or ()), rate)
+    kinds: list[str] | None
+    queues: list[str] | None
+    reasons: list[str] | None
+    ended_from: str | None
+    ended_before: str | None
+    everything: bool
+
+
+def _edited(chosen: Selection, payload: str) -> Act:
+    """Run the one dead letter that is named again with another payload. Raises `Malformed`."""
+    import msgspec
+
+    if len(chosen.ids) != 1:
+        raise Malformed("--payload is for one dead letter: name its id", field="payload")
+    try:
+        value = msgspec.json.decode(payload)
+    except msgspec.DecodeError as error:
+        raise Malformed(f"--payload is not JSON: {error}", field="payload") from None
+
+    async def requeue(session: "Session", task_ids: Sequence[str]) -> list[Answer]:
+        return await _requeue(session, task_ids, value)
+
+    return requeue
+
+
+def _selection(task_ids: list[str] | None, said: _Said, rate: int, dry_run: bool) -> Selection:
+    from perdure.cli.task import chosen
+    from perdure.domain import ids
+    from perdure.domain.states import Reason
+    from perdure.store.views import TaskFilter
+
+    if bool(task_ids) == any(said):
+        raise Malformed("say which: ids, or --kind, --queue, --reason, --ended-... or --all", field="ids")
+    where = TaskFilter(
+        kinds=tuple(said.kinds or ()),
+        queues=tuple(said.queues or ()),
+        reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in said.reasons or ()),
+        ended_from_us=instant_us(said.ended_from, "--ended-from"),
+        ended_before_us=instant_us(said.ended_before, "--ended-before"),
+    )
+    return Selection(tuple(ids.parse(each) for each in task_ids or ()), where, rate, dry_run)
 
 
 def _act(
@@ -185,11 +237,12 @@ def _act(
     from perdure.cli.output import counted, write_json
     from perdure.cli.session import on_store
 
+    if selection.dry_run:
+        write_matched(on_store(store, lambda session: _matched(session, verb, selection)), participle, as_json)
+        return
     if not selection.ids or verb == "purge":
         confirm(f"{verb} {_described(selection)}?", yes)
-    answers = on_store(store, lambda session: _in_batches(session, act, selection))
-    refused = [answer for answer in answers if answer.refusal]
-    done = len(answers) - len(refused)
+    done, refused = on_store(store, lambda session: _all(session, verb, act, selection))
     if as_json:
         write_json({participle: done, "refused": [{"id": each.id, "message": each.refusal} for each in refused]})
     else:
@@ -202,34 +255,39 @@ def _act(
         raise typer.Exit(2)
 
 
-async def _in_batches(session: "Session", act: Act, selection: Selection) -> list[Answer]:
-    """Act on everything selected, no faster than the rate."""
+async def _matched(session: "Session", verb: str, selection: Selection) -> int:
+    """How many there are; of those that are named, how many are dead letters."""
+    from perdure.cli import matching
+    from perdure.domain.states import TaskState
+    from perdure.engine.act_on_matching import Act as Acts
+    from perdure.engine.act_on_matching import Matching
+
+    if selection.ids:
+        views = [await session.views.task(session.organization, each) for each in selection.ids]
+        return sum(view is not None and view.state == TaskState.DEAD_LETTERED for view in views)
+    return (await matching.act(session, Matching(Acts(verb), selection.where, dry_run=True))).matched
+
+
+async def _all(session: "Session", verb: str, act: Act, selection: Selection) -> tuple[int, list[Answer]]:
+    """Act on everything selected, no faster than the rate: how many it was done to, and why not to others."""
     import asyncio
 
-    size = min(BATCH_MAX_TASKS, selection.rate)
+    from perdure.cli import matching
+    from perdure.engine.act_on_matching import Act as Acts
+    from perdure.engine.act_on_matching import Matching
+
+    if not selection.ids:
+        asked = Matching(Acts(verb), selection.where, rate=min(selection.rate, RATE_DEFAULT))
+        step = await matching.act(session, asked, selection.rate)
+        return sum(step.counts.values()), [Answer(id, error.message) for id, error in step.refused]
+    size = min(matching.STEP_MAX_TASKS, selection.rate)
     answers: list[Answer] = []
-    pause = 0.0
-    async for batch in _batches(session, selection, size):
-        await asyncio.sleep(pause)
-        answers += await act(session, batch)
-        pause = len(batch) / selection.rate
-    return answers
-
-
-async def _batches(session: "Session", selection: Selection, size: int) -> AsyncIterator[Sequence[str]]:
-    if selection.ids:
-        for start in range(0, len(selection.ids), size):
-            yield selection.ids[start : start + size]
-        return
-    where = _filter(selection.kinds, selection.queues, False)
-    cursor: str | None = None
-    while True:
-        page = await session.views.tasks(session.organization, where, size, cursor)
-        if page.rows:
-            yield [view.id for view in page.rows]
-        cursor = page.cursor
-        if cursor is None:
-            return
+    for start in range(0, len(selection.ids), size):
+        some = selection.ids[start : start + size]
+        await asyncio.sleep(size / selection.rate if start else 0.0)
+        answers += await act(session, some)
+    refused = [answer for answer in answers if answer.refusal]
+    return len(answers) - len(refused), refused
 
 
 def _filter(kinds: tuple[str, ...], queues: tuple[str, ...], discarded: bool | None) -> "TaskFilter":
@@ -244,6 +302,9 @@ def _described(selection: Selection) -> str:
 
     if selection.ids:
         return counted(len(selection.ids), "dead letter")
-    kinds = f" of kind {' or '.join(selection.kinds)}" if selection.kinds else ""
-    queues = f" in queue {' or '.join(selection.queues)}" if selection.queues else ""
-    return f"all dead letters{kinds}{queues}"
+    where = selection.where
+    kinds = f" of kind {' or '.join(where.kinds)}" if where.kinds else ""
+    queues = f" in queue {' or '.join(where.queues)}" if where.queues else ""
+    reasons = f" that ended for {' or '.join(where.reasons)}" if where.reasons else ""
+    between = where.ended_from_us is not None or where.ended_before_us is not None
+    return f"all dead letters{kinds}{queues}{reasons}{' of that time' if between else ''}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli import labels
+from perdure.cli.matching import DryRunOption
 from perdure.cli.options import (
     CursorOption,
     JsonOption,
@@ -16,6 +17,7 @@ from perdure.cli.options import (
     TaskId,
     TaskIds,
     TimeoutOption,
+    YesOption,
 )
 from perdure.errors import Malformed
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from perdure.cli.session import Session
+    from perdure.domain.why import Obstacle
     from perdure.store.ledger import Cancelled
     from perdure.store.views import AttemptView, EventView, Page, TaskFilter, TaskView
 
@@ -108,6 +111,26 @@ def events(task_id: TaskId, store: StoreOption = None, json: JsonOption = False)
         write_events(history)
 
 
+@app.command("why")
+def why(task_id: TaskId, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Tell what keeps one task from running, and what would free it."""
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.cli.task_views import write_obstacles
+    from perdure.domain import ids
+
+    parsed = ids.parse(task_id)
+
+    async def read(session: "Session") -> "list[Obstacle]":
+        return await session.views.why(session.organization, parsed)
+
+    obstacles = on_store(store, read)
+    if json:
+        write_json({"obstacles": [each._asdict() for each in obstacles]})
+    else:
+        write_obstacles(obstacles)
+
+
 @app.command("logs")
 def logs(
     task_id: TaskId,
@@ -124,17 +147,42 @@ def logs(
 
 @app.command("cancel")
 def cancel(
-    task_ids: TaskIds,
+    task_ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of tasks.")] = None,
+    kind: KindOption = None,
+    queue: QueueOption = None,
+    job: Annotated[str | None, typer.Option(help="Only the tasks of this job.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Only with this label, NAME=VALUE.")] = None,
+    submitter: Annotated[list[str] | None, typer.Option(help="Only submitted by this one; may be repeated.")] = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     text: Annotated[str | None, typer.Option("--reason", help="Told to everybody who sees the task.")] = None,
     note: Annotated[str | None, typer.Option(help="For you and administrators only.")] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Cancel tasks. What runs is asked to stop; what has ended stays as it is (exit code 2)."""
+    """Cancel tasks, by id or by what they have in common. What runs is asked to stop; what has ended stays as it is
+    (exit code 2).
+    """
     from perdure.cli.output import plain, write_json
     from perdure.cli.session import on_store
+    from perdure.cli.task_cancel import cancel_matching
     from perdure.domain import ids
+    from perdure.store.views import TaskFilter
 
+    where = TaskFilter(
+        kinds=tuple(kind or ()),
+        queues=tuple(queue or ()),
+        job=ids.parse(job, "job") if job is not None else None,
+        labels=tuple(map(labels.label, label or ())),
+        submitters=tuple(submitter or ()),
+    )
+    if bool(task_ids) == (where != TaskFilter()):
+        raise Malformed("say which: ids, or --kind, --queue, --job, --label or --submitter", field="ids")
+    if not task_ids:
+        cancel_matching(where, dry_run, yes, text, store, json)
+        return
+    if dry_run:
+        raise Malformed("--dry-run counts what a filter lets through: name no ids", field="dry_run")
     chosen_ids = [ids.parse(each) for each in task_ids]
 
     async def request(session: "Session") -> "list[Cancelled]":

@@ -13,6 +13,7 @@ from perdure.client.definitions import RemoteDefinitions
 from perdure.client.gathering import Gathering
 from perdure.client.hints import RemoteHints
 from perdure.client.kinds import kind_of
+from perdure.client.matching import act_on_matching
 from perdure.client.problems import error_of
 from perdure.client.schedules import RemoteSchedules
 from perdure.client.submitting import batches, encoded_job, encoded_task
@@ -25,6 +26,7 @@ from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.outcome import Outcome
 from perdure.domain.states import Reason, TaskState
 from perdure.engine import encoding
+from perdure.engine.act_on_matching import Matching, Step
 from perdure.engine.cancel import parse_ids
 from perdure.engine.definitions import Document
 from perdure.engine.duties import Duty
@@ -241,6 +243,10 @@ class RemoteOperations:
         # The same again would be refused, because the first one has run: only what did not arrive is sent again.
         answer: wire.Redriven = await self._post("/v1/dead-letters/requeue", body, wire.Redriven, Repeat.UNSENT)
         return [str(each.id) if each.problem is None else error_of(each.problem) for each in answer.tasks]
+
+    async def act_on_matching(self, asked: Matching, by: Principal) -> Step:
+        """One step of doing something to all tasks that a filter lets through. Raises `Malformed` and `Invalid`."""
+        return await act_on_matching(self._transport, asked)
 
     async def discard(self, task_ids: Sequence[str], by: Principal) -> list[bool]:
         """Mark dead letters as done with; false where it is none."""

@@ -9,6 +9,7 @@ from perdure.client.transport import Request, Transport
 from perdure.client.watching import Watch
 from perdure.domain import ids, limits
 from perdure.domain.states import JobState
+from perdure.domain.why import Obstacle
 from perdure.errors import NotFound
 from perdure.store.views import (
     AttemptView,
@@ -27,6 +28,7 @@ from perdure.store.views import (
     TaskView,
     WorkerView,
 )
+from perdure.wire import shapes
 from perdure.wire.telling import read, read_counts
 
 V = TypeVar("V")
@@ -57,6 +59,11 @@ class RemoteViews:
         }
         if where.job is not None:
             query["job"] = where.job
+        if where.submitters:
+            query["submitter"] = list(where.submitters)
+        for name, us in (("ended_from", where.ended_from_us), ("ended_before", where.ended_before_us)):
+            if us is not None:
+                query[name] = str(shapes.instant(us)).replace(" ", "T")
         path = "/v1/tasks"
         if where.discarded is not None:
             path = "/v1/dead-letters"
@@ -70,6 +77,11 @@ class RemoteViews:
         """All claims of a task, by fence."""
         answer = await self._get(f"/v1/tasks/{_id(task_id)}/attempts", wire.Attempts)
         return [read(each, AttemptView) for each in answer.attempts]
+
+    async def why(self, organization: str, task_id: str) -> list[Obstacle]:
+        """What keeps a task from running."""
+        answer = await self._get(f"/v1/tasks/{_id(task_id)}/why", wire.Obstacles)
+        return [read(each, Obstacle) for each in answer.obstacles]
 
     async def events(self, organization: str, task_id: str) -> list[EventView]:
         """A task's history, in order."""

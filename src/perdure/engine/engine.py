@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from perdure.ambient import Chance, Clock, Ids
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
 from perdure.domain.outcome import Outcome
+from perdure.engine.act_on_matching import ActOnMatching, Matching, Step
 from perdure.engine.add_tasks import AddTasks
 from perdure.engine.cancel import Cancel
 from perdure.engine.cascade import Cascade
@@ -107,6 +108,7 @@ class Operations(Protocol):
     async def redrive(
         self, task_ids: Sequence[str], by: Principal, payload: Any = None
     ) -> list[PerdureError | str]: ...
+    async def act_on_matching(self, asked: Matching, by: Principal) -> Step: ...
     async def discard(self, task_ids: Sequence[str], by: Principal) -> list[bool]: ...
     async def purge(self, task_ids: Sequence[str], by: Principal) -> list[bool]: ...
     async def pause_queue(self, queue: str, by: Principal) -> None: ...
@@ -173,6 +175,7 @@ class Engine:
         self._cancel = Cancel(ledger, store.wakeups, settings.cancel_grace_us)
         self._retry_job = RetryJob(ledger)
         self._dead_letters = DeadLetters(ledger, settings.payload_max_bytes)
+        self._act_on_matching = ActOnMatching(store.views, self._dead_letters, self._cancel)
         self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
         self._documents = Documents(store.definitions, self._kinds, names, store.wakeups)
         self._workers = Workers(ledger, store.wakeups, names, self._claim)
@@ -293,6 +296,10 @@ class Engine:
     async def redrive(self, task_ids: Sequence[str], by: Principal, payload: Any = None) -> list[PerdureError | str]:
         """Run failed tasks again: the id, or why not."""
         return await self._dead_letters.redrive(task_ids, by, payload)
+
+    async def act_on_matching(self, asked: Matching, by: Principal) -> Step:
+        """One step of doing something to all tasks that a filter lets through. Raises `Malformed` and `Invalid`."""
+        return await self._act_on_matching(asked, by)
 
     async def discard(self, task_ids: Sequence[str], by: Principal) -> list[bool]:
         """Mark dead letters as done with; false where it is none."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from perdure.domain import limits
 from perdure.domain.task import Body
 from perdure.engine import encoding
 from perdure.engine.cancel import parse_ids
@@ -18,10 +19,13 @@ class DeadLetters:
         self._ledger = ledger
         self._payload_max_bytes = payload_max_bytes
 
-    async def redrive(self, task_ids: Sequence[str], by: Principal, payload: Any = None) -> list[PerdureError | str]:
+    async def redrive(
+        self, task_ids: Sequence[str], by: Principal, payload: Any = None, *, rate: int | None = None
+    ) -> list[PerdureError | str]:
         """Run failed tasks again under the same ids: the id, or why not (`NotFound`, `Conflict`, `Redacted`).
 
-        `payload`, when it is not `None`, replaces theirs.
+        `payload`, when it is not `None`, replaces theirs. With a `rate` they may be claimed one after the other, so
+        many a second.
         """
         body: Body | None = None
         if payload is not None:
@@ -29,7 +33,10 @@ class DeadLetters:
         checked = parse_ids(task_ids)
         if not checked:
             return []
-        answers = await self._ledger.redrive([Redrive(by.organization, each, by.name, body) for each in checked])
+        between_us = 0 if rate is None else limits.SECOND_US // rate
+        answers = await self._ledger.redrive(
+            [Redrive(by.organization, each, by.name, body, place * between_us) for place, each in enumerate(checked)]
+        )
         return [
             answer if isinstance(answer, PerdureError) else task_id
             for task_id, answer in zip(checked, answers, strict=True)

@@ -20,6 +20,7 @@ from perdure.gateway.docs_page import docs_page
 from perdure.gateway.hints import Hints
 from perdure.gateway.job_handlers import JobHandlers
 from perdure.gateway.limits import GatewayLimits
+from perdure.gateway.matching_handlers import MatchingHandlers
 from perdure.gateway.openapi import describe
 from perdure.gateway.operating_handlers import OperatingHandlers, Told
 from perdure.gateway.paths import Match, Paths
@@ -120,6 +121,7 @@ class Gateway:
             TaskHandlers(operations),
             JobHandlers(operations),
             OperatingHandlers(operations, around.of_itself),
+            MatchingHandlers(operations),
             DefinitionHandlers(operations),
             ScheduleHandlers(operations),
             WorkerHandlers(operations, self._pool, self._hints, self._presence),

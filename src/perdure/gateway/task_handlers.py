@@ -13,6 +13,7 @@ from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
 from perdure.store.ledger import Cancelled, Submitted
 from perdure.store.views import Page, TaskFilter, TaskView
+from perdure.wire.shapes import instant_us
 from perdure.wire.telling import ended_task, told
 
 REPLAYED = (b"idempotency-replayed", b"true")
@@ -190,6 +191,9 @@ def filter_of(
         labels=labels_of(query.label),
         reasons=tuple(query.reason),
         discarded=discarded,
+        submitters=tuple(query.submitter),
+        ended_from_us=instant_us(query.ended_from),
+        ended_before_us=instant_us(query.ended_before),
     )
 
 

@@ -38,6 +38,11 @@ class Submitted(NamedTuple):
     id: str
     state: TaskState | None
     replayed: bool
+    outcome: SubmitOutcome = SubmitOutcome.CREATED
+
+    def told(self) -> SubmitOutcome:
+        """What a submitter learns. What an earlier sending of the same request has done is not known any more."""
+        return SubmitOutcome.EXISTING if self.replayed else self.outcome
 
 
 class JobSubmitted(NamedTuple):
@@ -158,6 +163,8 @@ class Redrive(NamedTuple):
     actor: str
     payload: Body | None = None
     """Replaces the payload; needed when it was redacted."""
+    delay_us: int = 0
+    """It waits so long before it may be claimed; its TTL runs from then on."""
 
 
 class Control(NamedTuple):

@@ -267,6 +267,11 @@ class TaskFilter(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()
     reasons: tuple[Reason, ...] = ()
     discarded: bool | None = None
+    submitters: tuple[str, ...] = ()
+    """Principals."""
+    ended_from_us: int | None = None
+    """Only what ended at this instant or later."""
+    ended_before_us: int | None = None
 
 
 class Page(NamedTuple):

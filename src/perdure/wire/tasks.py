@@ -163,6 +163,9 @@ class TaskQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     label: list[Annotated[str, Meta(pattern="^[^:=]+[:=]", examples=["customer:42"])]] = []
     """`name:value`"""
     reason: list[Reason] = []
+    submitter: list[str] = []
+    ended_from: datetime | None = None
+    ended_before: datetime | None = None
     sort: Literal["newest"] = "newest"
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
     cursor: shapes.Cursor | None = None
@@ -177,6 +180,9 @@ class DeadLetterQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
     label: list[Annotated[str, Meta(pattern="^[^:=]+[:=]", examples=["customer:42"])]] = []
     """`name:value`"""
     reason: list[Reason] = []
+    submitter: list[str] = []
+    ended_from: datetime | None = None
+    ended_before: datetime | None = None
     discarded: bool = False
     sort: Literal["newest"] = "newest"
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS

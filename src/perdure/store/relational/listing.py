@@ -57,6 +57,7 @@ class TaskListing:
             looked += len(rows)
             if rows:
                 before = rows[-1][1:]
+                more = more and not self._is_past(before)
             passed = self._sift(tx, [row[0] for row in rows], lanes)
             found.extend((row[0], row[1:]) for row in rows if row[0] in passed)
         return self._page(tx, found, before if more else None)
@@ -80,6 +81,11 @@ class TaskListing:
         rows: list[list[Any]] = tx.document(f"view_walk_{self._order}", **bindings)
         return rows
 
+    def _is_past(self, position: list[Any]) -> bool:
+        """Whether everything from here on ended too long ago."""
+        from_us = self._where.ended_from_us
+        return self._order == "ended" and from_us is not None and position[0] < from_us
+
     def _sift(self, tx: Transaction, numbers: list[int | None], lanes: str | None) -> set[int]:
         """The numbers that the filter lets through."""
         own = [n for n in numbers if n is not None]
@@ -96,6 +102,9 @@ class TaskListing:
                 reasons=batch(where.reasons),
                 discarded=where.discarded,
                 labels=batch(where.labels),
+                submitters=batch(where.submitters),
+                ended_from=where.ended_from_us,
+                ended_before=where.ended_before_us,
             )
         )
 
@@ -103,6 +112,8 @@ class TaskListing:
         """Whether the walk alone may find what the filter does not let through."""
         where = self._where
         if where.kinds or where.queues or where.labels or where.reasons or where.discarded is not None:
+            return True
+        if where.submitters or _ended_between(where):
             return True
         match self._order:
             case "ended" | "waiting":
@@ -118,7 +129,9 @@ class TaskListing:
         match self._order:
             case "ended":
                 shape: Any = tuple[int, int]
-                start: list[Any] = [BEYOND, BEYOND]
+                # Whatever ended at the instant itself or later is not walked.
+                until_us = self._where.ended_before_us
+                start: list[Any] = [BEYOND, BEYOND] if until_us is None else [until_us, -BEYOND]
             case "any":
                 shape, start = tuple[str], [BEYOND_ID]
             case _:
@@ -160,10 +173,14 @@ def page_rows(limit: int) -> int:
 
 def _states_that_match(where: TaskFilter) -> tuple[TaskState, ...]:
     """The states that the filter lets through, or none for all: only what has ended has a reason or is discarded."""
-    ended_only = bool(where.reasons) or where.discarded is True
+    ended_only = bool(where.reasons) or where.discarded is True or _ended_between(where)
     if not ended_only:
         return where.states
     return tuple(state for state in where.states or sorted(ENDED) if state in ENDED)
+
+
+def _ended_between(where: TaskFilter) -> bool:
+    return where.ended_from_us is not None or where.ended_before_us is not None
 
 
 def _order(where: TaskFilter, states: tuple[TaskState, ...]) -> str:

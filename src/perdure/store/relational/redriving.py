@@ -29,7 +29,7 @@ def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | Pe
             chosen[row[0]] = (each, row)
         answers.append(refusal or TaskState.PENDING)
     if chosen:
-        run_again(tx, {n: Again(each.actor, each.payload, row) for n, (each, row) in chosen.items()})
+        run_again(tx, {n: Again(each.actor, each.payload, row, each.delay_us) for n, (each, row) in chosen.items()})
         states = tx.document("task_states", batch=batch([(each.organization, each.task_id) for each in redrives]))
         answers = [
             answer if isinstance(answer, PerdureError) else TaskState(state)
@@ -66,6 +66,7 @@ class Again(NamedTuple):
     payload: Body | None
     row: list[Any]
     """Number, state, redacted, lane, job (none where that tells of it itself), generation, initiator, organization."""
+    delay_us: int = 0
 
 
 def run_again(tx: Transaction, chosen: Mapping[int, Again], stopped: Sequence[list[Any]] = ()) -> int:
@@ -87,6 +88,9 @@ def run_again(tx: Transaction, chosen: Mapping[int, Again], stopped: Sequence[li
     tx.run("redrive_remember_jobs", batch=everything)
     tx.run("redrive_untally", batch=everything)
     tx.run("redrive_live", batch=everything)
+    later = [(n, each.delay_us) for n, each in chosen.items() if each.delay_us]
+    if later:
+        tx.run("redrive_delay", batch=batch(later))
     tx.run("redrive_remove", batch=everything)
     tx.run("redrive_unfrontier", batch=everything)
     count_moves(tx, moves)

@@ -15,6 +15,9 @@ AND (
 )
 AND (%(reasons)s::jsonb = '[]' OR %(reasons)s::jsonb ? ends.reason)
 AND (%(discarded)s::boolean IS NULL OR (ends.discarded_us IS NOT NULL) = %(discarded)s::boolean)
+AND (%(submitters)s::jsonb = '[]' OR %(submitters)s::jsonb ? tasks.principal)
+AND (%(ended_from)s::bigint IS NULL OR ends.finished_us >= %(ended_from)s::bigint)
+AND (%(ended_before)s::bigint IS NULL OR ends.finished_us < %(ended_before)s::bigint)
 AND NOT EXISTS (
     SELECT 1
     FROM jsonb_array_elements(%(labels)s::jsonb) AS wanted (label)

@@ -9,6 +9,9 @@ AND (:states = '[]' OR coalesce(live.state, ends.state) IN (SELECT value FROM js
 AND (:lanes IS NULL OR tasks.lane IN (SELECT value FROM json_each(:lanes)))
 AND (:reasons = '[]' OR ends.reason IN (SELECT value FROM json_each(:reasons)))
 AND (:discarded IS NULL OR (ends.discarded_us IS NOT NULL) = :discarded)
+AND (:submitters = '[]' OR tasks.principal IN (SELECT value FROM json_each(:submitters)))
+AND (:ended_from IS NULL OR ends.finished_us >= :ended_from)
+AND (:ended_before IS NULL OR ends.finished_us < :ended_before)
 AND NOT EXISTS (
     SELECT 1
     FROM json_each(:labels) AS wanted

@@ -1,0 +1,1 @@
+from app.test_matching import *  # noqa: F403
