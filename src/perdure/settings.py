@@ -125,7 +125,8 @@ class Settings:
     control_interval: float = _setting(0.25, "How often a worker that holds tasks asks for cancels.")
     poll: float = _setting(
         2.0,
-        "How soon a worker that finds nothing asks for work that nothing announced; twice as late each time, up to 30 s.",
+        "How soon a worker that finds nothing asks for work that nothing announced; four times as late each time, up to"
+        " 30 s.",
     )
     report_interval: float = _setting(0.2, "How long a worker gathers progress before it sends it.")
     task_logs: str = _setting(

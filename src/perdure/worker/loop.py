@@ -284,7 +284,7 @@ class Worker:
         if self._dry:
             # Less and less often while nothing comes: hints do, or the store tells waiters to look for themselves.
             self._fruitless = 0 if leases else self._fruitless + 1
-            seconds = min(self.settings.poll * 2 ** min(self._fruitless, 10), max(self.settings.poll, POLL_MAX_SECONDS))
+            seconds = min(self.settings.poll * 4 ** min(self._fruitless, 9), max(self.settings.poll, POLL_MAX_SECONDS))
             self._poll_at_us = answered_us + round(seconds * self._chance.uniform(1.0, 1.5) * SECOND_US)
         if leases:
             await self._admit(leases, sent_us, answered_us)

@@ -25,12 +25,14 @@ from perdure.store.wakeups import Topic
 PROBE_EVERY_US = 60 * SECOND_US
 PROBE_ANSWER_US = 2 * SECOND_US
 """How often a listener announces to itself, and how long that may take to arrive."""
-SAFETY_FIRST_US = 10 * SECOND_US
-SAFETY_LAST_US = 30 * SECOND_US
+SAFETY_FIRST_US = 60 * SECOND_US
+SAFETY_LAST_US = 300 * SECOND_US
 DEAF_EVERY_US = SECOND_US // 4
 """How often waiters are told to look for themselves: while hints arrive, less and less often, and while they do not."""
 SAFETY = Topic.READY | Topic.ENDED
-"""What may have been missed where hints arrive: the death of whoever should have told. Duties look by themselves."""
+"""What may have been missed where hints arrive: the death of whoever should have told. Workers and duties look by
+themselves, and more often.
+"""
 RECONNECT_EVERY_US = SECOND_US // 2
 _LONG_AGO_US = -(1 << 62)
 """Before any reading of a clock that began with the machine."""
