@@ -82,7 +82,7 @@ def test_migrations_are_numbered_without_gaps(store: str):
     assert all(re.fullmatch(r"\d{4}_[a-z_]+\.sql", name) for name in names)
 
 
-OWNED = re.compile(r"\borganizations?\b|\bREFERENCES perdure_(?:tasks|lanes)\b|\b(?:n|parent|lane) bigint\b")
+OWNED = re.compile(r"\borganizations?\b|\bREFERENCES perdure_(?:tasks|lanes|gates)\b|\b(?:n|parent|lane) bigint\b")
 """A column by which a row belongs to an organization, or to a task or a lane that does."""
 
 

@@ -6,6 +6,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from perdure.domain.limits import LIST_MAX_ROWS
 from perdure.domain.states import GOOD_ENDS, TaskState
+from perdure.domain.unique import SubmitOutcome
+from perdure.domain.why import Obstacle
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
 from perdure.errors import Misuse, NotFound, TaskFailed
@@ -39,10 +41,11 @@ class Handle(Generic[R_co]):
 
     `replayed` tells that the task existed before under the same idempotency key. `state` is the task's state as it
     was answered by the submit, `None` where it was replayed and has been removed since (keys are kept for 7 days); ask
-    `status()` for the present one.
+    `status()` for the present one. `outcome` is what the submit of a unique task has done: `created` a task, put it in
+    the place of another (`replaced`), or found another that was `existing`, or is `debounced` and has the payload now.
     """
 
-    __slots__ = ("__weakref__", "_access", "_ended", "_handler", "id", "replayed", "state")
+    __slots__ = ("__weakref__", "_access", "_ended", "_handler", "id", "outcome", "replayed", "state")
 
     def __init__(
         self,
@@ -52,8 +55,10 @@ class Handle(Generic[R_co]):
         *,
         replayed: bool = False,
         state: TaskState | None = None,
+        outcome: SubmitOutcome = SubmitOutcome.CREATED,
     ) -> None:
         self.id = task_id
+        self.outcome = outcome
         self.replayed = replayed
         self.state = state
         self._access = access
@@ -102,6 +107,14 @@ class Handle(Generic[R_co]):
         if answer.state is None:
             raise NotFound(f"there is no task {self.id}; its retention may be over", what="task", id=self.id)
         return answer
+
+    async def why(self) -> list[Obstacle]:
+        """What keeps the task from running: each thing with what holds it and what would free it. Raises `NotFound`.
+
+        Empty: the next worker that asks for work and fits gets it.
+        """
+        operations = await self._access.operations()
+        return await operations.views.why(self._access.principal.organization, self.id)
 
     async def events(self) -> list[EventView]:
         """The task's history, in order. Raises `NotFound`."""

@@ -15,6 +15,7 @@ from perdure.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from perdure.domain.why import Obstacle
     from perdure.store.views import AttemptView, EventView, Page, TaskView
 
 
@@ -116,6 +117,21 @@ def write_events(history: "Sequence[EventView]") -> None:
         ("AT", "EVENT", "ACTOR", "DATA"),
         [(shown_instant(each.at_us), each.type, each.actor, _json(each.data or None)) for each in history],
         "no history",
+    )
+
+
+def write_obstacles(obstacles: "Sequence[Obstacle]") -> None:
+    """What keeps a task from running, and what would free it."""
+    if not obstacles:
+        write_line("nothing keeps it: the next worker that asks for work and fits gets it")
+        return
+    write_table(
+        ("WHY", "WHAT", "HELD BY", "UNTIL", "WHAT FREES IT"),
+        [
+            (each.sort, each.text, ", ".join(each.by) or "-", shown_instant(each.until_us), each.frees)
+            for each in obstacles
+        ],
+        "",
     )
 
 

@@ -85,6 +85,15 @@ TASKS: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/v1/tasks/{task_id}/why",
+        "why_task",
+        "tasks:read",
+        "Tell what keeps a task from running",
+        wire.Obstacles,
+        problems=(NotFound,),
+    ),
+    Route(
+        "GET",
         "/v1/tasks/{task_id}/attempts",
         "list_attempts",
         "tasks:read",

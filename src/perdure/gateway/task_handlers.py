@@ -7,6 +7,7 @@ from hashlib import blake2b
 from perdure import wire
 from perdure.domain import ids, limits
 from perdure.domain.states import TaskState
+from perdure.domain.unique import SubmitOutcome
 from perdure.engine.engine import Operations
 from perdure.errors import AlreadyEnded, Conflict, Invalid, Malformed, NotFound, PerdureError, WaitTimedOut
 from perdure.gateway.problems import members_of
@@ -17,6 +18,8 @@ from perdure.wire.shapes import instant_us
 from perdure.wire.telling import ended_task, told
 
 REPLAYED = (b"idempotency-replayed", b"true")
+NOT_NEW = frozenset({SubmitOutcome.EXISTING, SubmitOutcome.DEBOUNCED})
+"""No task was made."""
 PIECE_TASKS = 100
 """How many tasks of a list are stored at once beside other clients."""
 PIECE_ROWS = 100
@@ -43,8 +46,11 @@ class TaskHandlers:
         if isinstance(answer, PerdureError):
             raise answer
         place = (b"location", b"/v1/tasks/" + answer.id.encode())
-        told_task = wire.SubmittedTask(id=answer.id, state=answer.state, replayed=answer.replayed)
-        return Answer(told_task, 200, (place, REPLAYED)) if answer.replayed else Answer(told_task, 202, (place,))
+        outcome = answer.told()
+        told_task = wire.SubmittedTask(id=answer.id, state=answer.state, replayed=answer.replayed, outcome=outcome)
+        if answer.replayed:
+            return Answer(told_task, 200, (place, REPLAYED))
+        return Answer(told_task, 200 if outcome in NOT_NEW else 202, (place,))
 
     async def _submit_list(self, request: Request, tasks: Sequence[wire.SubmitListed]) -> Answer:
         if request.key is not None:
@@ -98,6 +104,11 @@ class TaskHandlers:
         """Show the history of a task."""
         events = await self._operations.views.events(request.by.organization, task_id(request))
         return Answer(wire.Events(events=[told(each, wire.Event) for each in events]))
+
+    async def why_task(self, request: Request) -> Answer:
+        """Tell what keeps a task from running."""
+        obstacles = await self._operations.views.why(request.by.organization, task_id(request))
+        return Answer(wire.Obstacles(obstacles=[told(each, wire.Obstacle) for each in obstacles]))
 
     async def list_attempts(self, request: Request) -> Answer:
         """Show the claims of a task."""
@@ -227,7 +238,7 @@ def refusal(error: PerdureError) -> wire.SubmitAnswered:
 def _submitted(answer: Submitted | PerdureError) -> wire.SubmitAnswered:
     if isinstance(answer, PerdureError):
         return refusal(answer)
-    return wire.SubmitAnswered(id=answer.id, state=answer.state, replayed=answer.replayed)
+    return wire.SubmitAnswered(id=answer.id, state=answer.state, replayed=answer.replayed, outcome=answer.told())
 
 
 def _cancelled(wanted: str, answer: Cancelled) -> wire.CancelAnswered:

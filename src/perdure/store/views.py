@@ -10,6 +10,7 @@ import msgspec
 
 from perdure.domain.states import AttemptState, JobState, Reason, TaskState
 from perdure.domain.task import Body
+from perdure.domain.why import Obstacle
 
 
 class ErrorView(msgspec.Struct, frozen=True):
@@ -304,6 +305,9 @@ class Views(Protocol):
 
         A filtered page looks at no more than `limits.LIST_SCAN_MAX_ROWS` rows.
         """
+
+    async def why(self, organization: str, task_id: str) -> list[Obstacle]:
+        """What keeps a task from running, by the rules of `domain.why`. Raises `NotFound`."""
 
     async def attempts(self, organization: str, task_id: str) -> list[AttemptView]:
         """All claims of a task, by fence. Raises `NotFound`."""

@@ -10,6 +10,8 @@ from perdure.domain import limits
 from perdure.domain.retry import Retry
 from perdure.domain.states import AttemptState, Reason, TaskState
 from perdure.domain.task import OnLoss
+from perdure.domain.unique import SubmitOutcome, Unique
+from perdure.domain.why import ObstacleSort
 from perdure.engine.requests import TaskRequest
 from perdure.wire import shapes
 from perdure.wire.shapes import Id, Json
@@ -46,6 +48,10 @@ class SubmitTask(TaskRequest, kw_only=True, forbid_unknown_fields=True):
     """A W3C traceparent; an invalid one is dropped."""
     idempotency_key: shapes.Key | None = None
     """The same key with the same request gives the same task; the header `Idempotency-Key` says the same."""
+    unique: Unique | None = None
+    """That of several tasks one is enough, and which those are."""
+    unique_key: shapes.Key | None = None
+    """What stands for the fields by which it is unique, where the payload cannot be read."""
 
 
 class SubmitListed(TaskRequest, kw_only=True, forbid_unknown_fields=True):
@@ -57,22 +63,25 @@ class SubmitListed(TaskRequest, kw_only=True, forbid_unknown_fields=True):
 
 class SubmittedTask(msgspec.Struct, kw_only=True, frozen=True):
     """A task that exists. `replayed`: it existed before, under the same idempotency key. `state` is null where it has
-    been removed since: its retention is over, its key is not.
+    been removed since: its retention is over, its key is not. `outcome` tells what became of a unique task: one that
+    was `created`, one in the place of another (`replaced`), or another that was `existing` or `debounced`.
     """
 
     id: Id
     state: TaskState | None
     replayed: bool = False
+    outcome: SubmitOutcome = SubmitOutcome.CREATED
 
 
 class SubmitAnswered(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """One item of a list: `id` and `state` of the task, or the `problem` for which nothing of it was stored. One that
-    is `replayed` and has no `state` has been removed since.
+    is `replayed` and has no `state` has been removed since. `outcome` as for a single task; `created` if not said.
     """
 
     id: Id | None = None
     state: TaskState | None = None
     replayed: bool = False
+    outcome: SubmitOutcome = SubmitOutcome.CREATED
     problem: dict[str, Any] | None = None
 
 
@@ -229,6 +238,23 @@ class Events(msgspec.Struct, kw_only=True, frozen=True):
     """A history, in order."""
 
     events: list[Event]
+
+
+class Obstacle(msgspec.Struct, kw_only=True, frozen=True):
+    """One thing that keeps a task from running: what it is, what holds it (ids and names), and what would free it."""
+
+    sort: ObstacleSort
+    text: str
+    frees: str
+    by: list[str] = []
+    until_at: datetime | None = None
+    """When it is over by itself, where that is known."""
+
+
+class Obstacles(msgspec.Struct, kw_only=True, frozen=True):
+    """All that keeps a task from running; none where the next worker that fits gets it."""
+
+    obstacles: list[Obstacle]
 
 
 class Part(msgspec.Struct, kw_only=True, frozen=True):

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from perdure.domain.states import JobState
-from perdure.store.relational import history, job_history, job_views, listing, logs, queue_views, task_views
+from perdure.domain.why import Obstacle
+from perdure.store.relational import history, job_history, job_views, listing, logs, queue_views, standings, task_views
 from perdure.store.relational.transaction import Transaction
 from perdure.store.views import (
     AttemptView,
@@ -48,6 +49,10 @@ class RelationalViews:
         """A page of tasks, newest first. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
         page = listing.TaskListing(organization, where, limit, cursor)
         return await self._readers.read(page.read)
+
+    async def why(self, organization: str, task_id: str) -> list[Obstacle]:
+        """What keeps a task from running. Raises `NotFound`."""
+        return await self._readers.read(partial(standings.why_not, organization=organization, task_id=task_id))
 
     async def attempts(self, organization: str, task_id: str) -> list[AttemptView]:
         """All claims of a task, by fence. Raises `NotFound`."""

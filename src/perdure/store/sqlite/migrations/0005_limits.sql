@@ -21,7 +21,7 @@ CREATE INDEX perdure_gates_by_use ON perdure_gates (used_us);
 
 -- Which task has a slot of which gate. One that was started at a rate keeps its slot until free_us, whatever becomes of it.
 CREATE TABLE perdure_slots (
-    gate INTEGER NOT NULL,
+    gate INTEGER NOT NULL REFERENCES perdure_gates,
     n INTEGER NOT NULL,
     taken_us INTEGER NOT NULL,
     free_us INTEGER,

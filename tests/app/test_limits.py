@@ -1,0 +1,50 @@
+"""Limits of a kind, as a program says them: they hold over workers, and a task tells why it waits."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import perdure
+
+
+async def test_no_more_run_at_once_for_a_customer_than_the_kind_says(tmp_path: Path) -> None:
+    app = perdure.App(str(tmp_path / "limits.db"))
+    running: dict[str, int] = {}
+    most: dict[str, int] = {}
+
+    @app.task("send", limits=[perdure.Limit(concurrency=2, by="customer")])
+    async def send(customer: str, number: int) -> int:
+        running[customer] = running.get(customer, 0) + 1
+        most[customer] = max(most.get(customer, 0), running[customer])
+        await asyncio.sleep(0)
+        running[customer] -= 1
+        return number
+
+    async with app, app.worker(concurrency=16):
+        calls = [send.call(customer, number) for number in range(20) for customer in ("acme", "other")]
+        handles = await app.submit_many(calls)
+        await perdure.wait_all(handles, timeout=60)
+        assert sorted([await handle.result() for handle in handles]) == sorted([*range(20)] * 2)
+    assert all(count <= 2 for count in most.values())
+
+
+async def test_a_task_at_its_limit_says_so(tmp_path: Path) -> None:
+    app = perdure.App(str(tmp_path / "limits.db"))
+
+    @app.task("book", limits=[perdure.Limit(ordered=True, by="account")])
+    async def book(account: str) -> None: ...
+
+    async with app:
+        first = await app.submit(book, account="a")
+        second = await app.submit(book, account="a")
+        told = await second.why()
+    assert [(each.sort, each.by) for each in told if each.sort == "limit"] == [("limit", (first.id,))]
+
+
+def test_the_same_limit_twice_is_refused_where_it_is_written() -> None:
+    app = perdure.App(":memory:")
+    with pytest.raises(perdure.Misuse, match="twice"):
+
+        @app.task("x", limits=[perdure.Limit(concurrency=1), perdure.Limit(concurrency=2)])
+        async def handler() -> None: ...

@@ -1,0 +1,210 @@
+"""Why a task does not run: each thing that a claim looks at is named, and where nothing is, the next claim takes it."""
+
+from collections.abc import Awaitable, Callable
+from itertools import combinations
+
+import msgspec
+import pytest
+
+from conformance.making import ORGANIZATION, QUEUE, World, retry_in
+from perdure.domain.gate import Gate, GateSort
+from perdure.domain.limits import SECOND_US
+from perdure.domain.why import ObstacleSort
+from perdure.errors import NotFound
+from perdure.store.ledger import WorkerOrder
+
+LIMITED = msgspec.json.encode({"gates": [Gate(GateSort.CONCURRENCY, "work by customer", '"acme"', 1)]}).decode()
+RATED = msgspec.json.encode({"gates": [Gate(GateSort.RATE, "work", "", 1, 600 * SECOND_US)]}).decode()
+
+
+async def sorts(world: World, task_id: str) -> list[ObstacleSort]:
+    """What is told, by sort."""
+    return [each.sort for each in await world.views.why(ORGANIZATION, task_id)]
+
+
+class Blocked:
+    """A task to be, and what blocks and frees it, put together from several ways."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.given: dict[str, object] = {}
+        self.first: list[Callable[[], Awaitable[object]]] = []
+        """Done before the task is submitted."""
+        self.then: list[Callable[[], Awaitable[object]]] = []
+        """Done once it is."""
+        self.free: list[Callable[[], Awaitable[object]]] = []
+
+
+async def _pause(world: World, what: str, name: str, paused: bool) -> None:
+    document = msgspec.json.encode({"paused": paused}).decode()
+    await world.definitions.put(ORGANIZATION, what, name, document, "bob")
+
+
+def _delay(blocked: Blocked) -> ObstacleSort:
+    blocked.given["delay"] = 10
+
+    async def free() -> None:
+        blocked.world.advance(10)
+
+    blocked.free.append(free)
+    return ObstacleSort.DELAY
+
+
+def _queue_paused(blocked: Blocked) -> ObstacleSort:
+    blocked.then.append(lambda: _pause(blocked.world, "queue", QUEUE, True))
+    blocked.free.append(lambda: _pause(blocked.world, "queue", QUEUE, False))
+    return ObstacleSort.QUEUE_PAUSED
+
+
+def _organization_paused(blocked: Blocked) -> ObstacleSort:
+    blocked.then.append(lambda: _pause(blocked.world, "organization", ORGANIZATION, True))
+    blocked.free.append(lambda: _pause(blocked.world, "organization", ORGANIZATION, False))
+    return ObstacleSort.ORGANIZATION_PAUSED
+
+
+def _at_limit(blocked: Blocked) -> ObstacleSort:
+    world = blocked.world
+    blocked.given["options"] = LIMITED
+    leases = []
+
+    async def first() -> None:
+        await world.submit(options=LIMITED)
+        leases.extend(await world.claim(1))
+
+    async def free() -> None:
+        await world.finish(*leases)
+
+    blocked.first.append(first)
+    blocked.free.append(free)
+    return ObstacleSort.LIMIT
+
+
+def _capability(blocked: Blocked) -> ObstacleSort:
+    blocked.given["capabilities"] = ("gpu",)
+    blocked.free.append(lambda: blocked.world.worker(capabilities=("gpu",)))
+    return ObstacleSort.NO_WORKER
+
+
+WAYS = {
+    way.__name__.removeprefix("_"): way for way in (_delay, _queue_paused, _organization_paused, _at_limit, _capability)
+}
+PAIRS = [*((name,) for name in WAYS), *combinations(WAYS, 2)]
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="-".join)
+async def test_what_blocks_a_task_is_named_and_without_it_the_next_claim_takes_it(
+    world: World, names: tuple[str, ...]
+) -> None:
+    blocked = Blocked(world)
+    expected = [WAYS[name](blocked) for name in names]
+    for act in blocked.first:
+        await act()
+    task_id = await world.submit(**blocked.given)
+    for act in blocked.then:
+        await act()
+    told = await sorts(world, task_id)
+    # A task that is not due yet has not come to its gate: what is behind is told once it is there.
+    if ObstacleSort.DELAY in expected:
+        expected = [each for each in expected if each is not ObstacleSort.LIMIT]
+    assert sorted(told) == sorted(expected)
+    assert await world.claim(10) == []
+    for act in blocked.free:
+        await act()
+    await world.ledger.promote(100)
+    assert await sorts(world, task_id) == []
+    assert [lease.hold.task_id for lease in await world.claim(1)] == [task_id]
+
+
+async def test_open_parents_are_named(world: World) -> None:
+    family = await world.submit_job({"a": [], "b": ["a"]})
+    (told,) = await world.views.why(ORGANIZATION, family["b"])
+    assert (told.sort, told.by) == (ObstacleSort.DEPENDENCIES, (family["a"],))
+
+
+async def test_who_is_at_the_limit_is_named_and_how_many_wait_before(world: World) -> None:
+    await world.worker()
+    first = await world.submit(options=LIMITED)
+    await world.submit(options=LIMITED)
+    third = await world.submit(options=LIMITED)
+    (told,) = await world.views.why(ORGANIZATION, third)
+    assert told.by == (first,)
+    assert '1 of 1 are at work, the limit of work by customer for "acme"; before it waits there: 1 task' in told.text
+
+
+async def test_the_time_of_the_next_start_at_a_rate_is_told(world: World) -> None:
+    await world.worker()
+    await world.submit(options=RATED)
+    await world.claim_one()
+    second = await world.submit(options=RATED)
+    (told,) = await world.views.why(ORGANIZATION, second)
+    assert (told.sort, told.until_us) == (ObstacleSort.LIMIT, await world.now_us() + 600 * SECOND_US)
+
+
+async def test_a_retry_is_told_with_its_time(world: World) -> None:
+    await world.worker()
+    task_id = await world.submit()
+    await world.finish(await world.claim_one(), settlement=retry_in(60))
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert (told.sort, told.until_us) == (ObstacleSort.RETRY, await world.now_us() + 60 * SECOND_US)
+
+
+async def test_workers_that_do_not_fit_are_told_apart(world: World) -> None:
+    task_id = await world.submit()
+    await world.ledger.leave("w")
+    texts = []
+    for id, given in (("a", {"queues": ("other",)}), ("b", {"kinds": ("other",)})):
+        texts.append((await world.views.why(ORGANIZATION, task_id))[0].text)
+        await world.worker(id, **given)
+    texts.append((await world.views.why(ORGANIZATION, task_id))[0].text)
+    assert texts == [
+        "no live worker serves queue 'default'",
+        "no live worker serves queue 'default'",
+        "none of 1 worker in queue 'default' has kind 'work'",
+    ]
+
+
+async def test_workers_that_are_full_or_paused_are_named(world: World) -> None:
+    await world.worker(capacity=1)
+    await world.submit()
+    await world.claim_one()
+    task_id = await world.submit()
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert (told.sort, told.by) == (ObstacleSort.WORKERS_BUSY, ("w",))
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.PAUSE, "bob")
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert (told.sort, told.by) == (ObstacleSort.NO_WORKER, ("w",))
+
+
+async def test_those_before_it_in_line_are_counted(world: World) -> None:
+    await world.worker()
+    await world.submit()
+    second = await world.submit()
+    (told,) = await world.views.why(ORGANIZATION, second)
+    assert told.sort is ObstacleSort.LINE
+    await world.claim(1)
+    assert await sorts(world, second) == []
+
+
+async def test_more_urgent_work_of_other_lanes_is_before_it(world: World) -> None:
+    await world.worker()
+    task_id = await world.submit()
+    await world.submit(priority=9)
+    assert await sorts(world, task_id) == [ObstacleSort.LINE]
+
+
+async def test_what_runs_and_what_has_ended_is_said_so(world: World) -> None:
+    await world.worker()
+    task_id = await world.submit()
+    lease = await world.claim_one()
+    assert await sorts(world, task_id) == [ObstacleSort.AT_WORK]
+    await world.cancel(task_id)
+    assert await sorts(world, task_id) == [ObstacleSort.CANCELLING]
+    await world.finish(lease)
+    assert await sorts(world, task_id) == [ObstacleSort.ENDED]
+
+
+async def test_an_unknown_task_and_one_of_another_organization_are_not_found(world: World) -> None:
+    task_id = await world.submit()
+    for organization, asked in ((ORGANIZATION, "nothing"), ("elsewhere", task_id)):
+        with pytest.raises(NotFound):
+            await world.views.why(organization, asked)
