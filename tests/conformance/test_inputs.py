@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from conformance.making import RESULT, Family, World
+from conformance.making import ORGANIZATION, RESULT, Family, World, us
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import TaskState
 from perdure.domain.task import Body
-from perdure.errors import TooLarge
-from perdure.store.ledger import ParentResult
+from perdure.errors import LeaseLost, TooLarge
+from perdure.store.ledger import ParentResult, WorkerOrder
 
 SIZE = len(RESULT.data)
 
@@ -66,3 +66,26 @@ async def test_each_parent_has_its_own_result(world: World) -> None:
     (child,) = await world.claim(1)
     inputs = await world.ledger.inputs(child.hold)
     assert inputs == {name: ParentResult(TaskState.SUCCEEDED, own[name]) for name in ("a", "b")}
+
+
+async def test_an_attempt_of_a_revoked_worker_sees_nothing(world: World) -> None:
+    child = await child_of(world, "a")
+    await world.ledger.order(ORGANIZATION, "w", WorkerOrder.REVOKE, "bob")
+    with world.unchanged(), pytest.raises(LeaseLost):
+        await world.ledger.inputs(child.hold)
+
+
+async def test_another_workers_revocation_hides_nothing(world: World) -> None:
+    child = await child_of(world, "a")
+    await world.worker("other")
+    await world.ledger.order(ORGANIZATION, "other", WorkerOrder.REVOKE, "bob")
+    assert set(await world.ledger.inputs(child.hold)) == {"a"}
+
+
+async def test_an_attempt_past_its_time_to_stop_sees_nothing(world: World) -> None:
+    child = await child_of(world, "a")
+    await world.cancel(child.hold.task_id, grace_us=us(2))
+    assert set(await world.ledger.inputs(child.hold)) == {"a"}
+    world.advance(2)
+    with world.unchanged(), pytest.raises(LeaseLost):
+        await world.ledger.inputs(child.hold)
