@@ -9,7 +9,7 @@ from perdure.domain import limits
 from perdure.wire import shapes
 from perdure.wire.jobs import SubmitJobTask
 from perdure.wire.shapes import Id
-from perdure.wire.working import Hold, Us
+from perdure.wire.working import Hold
 
 
 class AddTask(SubmitJobTask, kw_only=True, forbid_unknown_fields=True):
@@ -23,7 +23,7 @@ class AddTasks(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     hold: Hold
     tasks: Annotated[list[AddTask], Meta(extra_json_schema={"minItems": 1, "maxItems": limits.SUBMIT_MAX_TASKS})]
-    ran_us: Us = 0
+    ran_us: Annotated[int, Meta(ge=0, le=limits.EXECUTION_LIMIT_MAX_US)] = 0
     """How long ago the handler began."""
 
 
