@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from perdure.domain.limit import Limit
     from perdure.domain.retry import Retry
     from perdure.domain.states import AttemptState, JobState, Reason, TaskState
+    from perdure.domain.unique import SubmitOutcome, Unique
     from perdure.engine.requests import NewTask
     from perdure.errors import (
         AlreadyEnded,
@@ -54,6 +55,7 @@ if typing.TYPE_CHECKING:
         TooLarge,
         Unavailable,
         UnfinishedCopy,
+        UniqueConflict,
         UnsafeStore,
         WaitTimedOut,
     )
@@ -70,6 +72,7 @@ _HOMES = {
     "perdure.app.sync": ("SyncApp", "SyncHandle", "SyncJobHandle"),
     "perdure.app.task": ("Call", "Task"),
     "perdure.domain.limit": ("Limit",),
+    "perdure.domain.unique": ("SubmitOutcome", "Unique"),
     "perdure.domain.retry": ("Retry",),
     "perdure.domain.states": ("AttemptState", "JobState", "Reason", "TaskState"),
     "perdure.engine.requests": ("NewTask",),
@@ -99,6 +102,7 @@ _HOMES = {
         "TooLarge",
         "Unavailable",
         "UnfinishedCopy",
+        "UniqueConflict",
         "UnsafeStore",
         "WaitTimedOut",
     ),
@@ -149,6 +153,7 @@ __all__ = [
     "StoreReadOnly",
     "StoreUnreachable",
     "StoreUnusable",
+    "SubmitOutcome",
     "SyncApp",
     "SyncContext",
     "SyncHandle",
@@ -159,6 +164,8 @@ __all__ = [
     "TooLarge",
     "Unavailable",
     "UnfinishedCopy",
+    "Unique",
+    "UniqueConflict",
     "UnsafeStore",
     "WaitTimedOut",
     "__version__",

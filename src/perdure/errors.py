@@ -8,6 +8,7 @@
     │   ├── NotFound         404    no such task, job, queue, worker
     │   ├── Conflict         409    it contradicts what is stored
     │   │   ├── IdempotencyConflict    same key, another request
+    │   │   ├── UniqueConflict         another task holds the key of a unique one
     │   │   ├── Redacted               a redrive needs a new payload
     │   │   └── LeaseLost              this attempt may not write any more
     │   ├── PreconditionFailed 412  a document says something else than was expected; `etag` is its tag
@@ -112,6 +113,12 @@ class IdempotencyConflict(Conflict):
     """The idempotency key was used for another request; `task_id` or `job_id` is what it made."""
 
     code = "idempotency_conflict"
+
+
+class UniqueConflict(Conflict):
+    """Another task holds the key of a unique task; `task_id` and `state` tell which one and how it stands."""
+
+    code = "unique_conflict"
 
 
 class Redacted(Conflict):

@@ -16,6 +16,7 @@ from perdure.app.task import Call, R, ResultOf, Task
 from perdure.app.tracing import traced
 from perdure.domain.retry import Retry
 from perdure.domain.task import FailurePolicy, OnLoss, Trigger
+from perdure.domain.unique import Unique
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
 from perdure.errors import Invalid, Misuse
 
@@ -77,6 +78,8 @@ class JobBuilder:
         capabilities: list[str] | None = None,
         labels: dict[str, str] | None = None,
         metadata: Any = None,
+        unique: Unique | None = None,
+        unique_key: str | None = None,
         **fields: Any,
     ) -> Node[R]: ...
     @overload

@@ -13,6 +13,7 @@ from perdure.engine.requests import TaskRequest
 from perdure.errors import Misuse, PerdureError
 from perdure.store.ledger import Submitted
 from perdure.wiring import System
+from perdure.worker.handler import Handler
 
 Many = Sequence[Call[Any] | TaskRequest]
 Answer = Handle[Any] | PerdureError
@@ -110,12 +111,16 @@ def _handles(access: Access, calls: Many, answers: Sequence[Submitted | PerdureE
         own = call.task if isinstance(call, Call) else None
         if own is not task:
             task, handler = own, own.handler if own is not None else None
-        id, state, replayed = answer
-        handles.append(Handle(access, id, handler, replayed=replayed, state=state))
+        handles.append(_handle_of(access, handler, answer))
     return handles
 
 
 def _handle(access: Access, call: Call[Any] | TaskRequest, answer: Submitted) -> Handle[Any]:
     task = call.task if isinstance(call, Call) else None
     handler = task.handler if task is not None else None
-    return Handle(access, answer.id, handler, replayed=answer.replayed, state=answer.state)
+    return _handle_of(access, handler, answer)
+
+
+def _handle_of(access: Access, handler: Handler | None, answer: Submitted) -> Handle[Any]:
+    id, state, replayed, _ = answer
+    return Handle(access, id, handler, replayed=replayed, state=state, outcome=answer.told())

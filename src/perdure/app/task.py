@@ -11,6 +11,7 @@ from perdure.app.kind_check import check_kind, check_options
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
+from perdure.domain.unique import Unique
 from perdure.engine.requests import TaskRequest
 from perdure.errors import Invalid, Misuse
 from perdure.worker.handler import Handler
@@ -41,6 +42,8 @@ class Options(TypedDict, total=False):
     labels: dict[str, str] | None
     metadata: Any
     trace: str | None
+    unique: Unique | None
+    unique_key: str | None
 
 
 class KindOptions(TypedDict, total=False):
@@ -71,6 +74,8 @@ class KindOptions(TypedDict, total=False):
     """How long results are kept, where that is shorter."""
     limits: Sequence[Limit] | None
     """How many of its tasks may run: at once, in a time, or one after the other; by fields of the payload, if said."""
+    unique: Unique | None
+    """That of several tasks one is enough, which those are, and what becomes of the others."""
     redact: bool
     """Remove the payload once the task has ended and cannot be redriven. Reserved: this version refuses it."""
     upcasts: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None

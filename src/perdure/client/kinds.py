@@ -23,6 +23,7 @@ def kind_of(body: wire.Kind) -> Kind:
         on_loss=body.on_loss,  # type: ignore[arg-type]
         capabilities=body.capabilities,
         limits=body.limits,
+        unique=body.unique,
         redact=body.redact,
     )
     return Kind(body.name, body.version, resolve(definition, EngineSettings(), Names.fresh()), body.schema)

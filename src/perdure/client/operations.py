@@ -106,7 +106,7 @@ class RemoteOperations:
                 one: wire.SubmittedTask = await self._post("/v1/tasks", batch[0], wire.SubmittedTask)
             except Refused as refusal:
                 return [refusal]
-            return [Submitted(one.id, one.state, one.replayed)]
+            return [Submitted(one.id, one.state, one.replayed, one.outcome)]
         answer: wire.SubmittedTasks = await self._post("/v1/tasks", b"[" + b",".join(batch) + b"]", wire.SubmittedTasks)
         return [_item_answer(each) for each in answer.tasks]
 
@@ -347,7 +347,7 @@ class RemoteOperations:
 def _item_answer(answer: wire.SubmitAnswered) -> Submitted | PerdureError:
     if answer.id is None:
         return error_of(answer.problem or {})
-    return Submitted(answer.id, answer.state, answer.replayed)
+    return Submitted(answer.id, answer.state, answer.replayed, answer.outcome)
 
 
 def _check_prose(text: str | None, note: str | None) -> None:

@@ -8,6 +8,8 @@ import msgspec
 from perdure import wire
 from perdure.domain import limits
 from perdure.domain.gate import WhenFull
+from perdure.domain.states import TaskState
+from perdure.domain.unique import OnConflict
 from perdure.errors import Invalid, Malformed, PerdureError, TooLarge, Unavailable
 from perdure.gateway.access import Forbidden
 from perdure.gateway.problems import title_of, type_of
@@ -67,6 +69,37 @@ LIMIT_FORMS = [
     {"properties": _UNSAID | {"ordered": {"const": True}}, "required": ["ordered"]},
 ]
 """A limit says one of three things, and leaves the others out or null."""
+_WITHIN, _WAIT = (
+    {"type": "number", "minimum": limits.seconds(low), "maximum": limits.seconds(high)}
+    for low, high in (
+        (limits.UNIQUE_WITHIN_MIN_US, limits.UNIQUE_WITHIN_MAX_US),
+        (limits.UNIQUE_WAIT_MIN_US, limits.UNIQUE_WAIT_MAX_US),
+    )
+)
+_NULL = {"type": "null"}
+_STATES = {"type": "array", "items": {"enum": [str(each) for each in TaskState]}}
+_UNIQUE = {"by": _BY, "states": {"type": "array", "maxItems": 0}, "within": _NULL, "wait": _NULL, "max_wait": _NULL}
+_KEEPING = [str(each) for each in (OnConflict.REJECT, OnConflict.RETURN_EXISTING, OnConflict.REPLACE)]
+UNIQUE_FORMS: list[dict[str, Any]] = [
+    {
+        "properties": _UNIQUE
+        | {"on_conflict": {"enum": _KEEPING}, "states": _STATES, "within": {"anyOf": [_WITHIN, _NULL]}}
+    },
+    {
+        "properties": _UNIQUE
+        | {
+            "on_conflict": {"const": str(OnConflict.DEBOUNCE)},
+            "wait": _WAIT,
+            "max_wait": {"anyOf": [_WAIT, _NULL]},
+        },
+        "required": ["on_conflict", "wait"],
+    },
+    {
+        "properties": _UNIQUE | {"on_conflict": {"const": str(OnConflict.THROTTLE)}, "within": _WITHIN},
+        "required": ["on_conflict", "within"],
+    },
+]
+"""What each choice needs, and what it leaves out."""
 NAMES_MAX_CHARS = {
     "queue": limits.QUEUE_MAX_CHARS,
     "kind": limits.KIND_MAX_CHARS,
@@ -240,4 +273,6 @@ def _mended(components: dict[str, Any]) -> dict[str, Any]:
         components["Retry"]["properties"][name] |= {"minimum": low, "maximum": high}
     forms = [{"type": "object", "additionalProperties": False, **form} for form in LIMIT_FORMS]
     components["Limit"] = {"title": "Limit", "description": components["Limit"]["description"], "oneOf": forms}
+    forms = [{"type": "object", "additionalProperties": False, **form} for form in UNIQUE_FORMS]
+    components["Unique"] = {"title": "Unique", "description": components["Unique"]["description"], "oneOf": forms}
     return components

@@ -194,6 +194,7 @@ def _shown_kind(kind: Kind) -> wire.Kind:
         on_loss=defaults.on_loss,
         redact=defaults.redact,
         limits=list(defaults.limits),
+        unique=defaults.unique,
         schema=kind.schema,
     )
 

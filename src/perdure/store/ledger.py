@@ -25,6 +25,7 @@ from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts, Settlement
 from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body, Job, Task
+from perdure.domain.unique import SubmitOutcome
 from perdure.errors import PerdureError
 from perdure.store.job_ledger import JobLedger
 from perdure.store.registry import WorkerInfo as WorkerInfo
@@ -33,7 +34,10 @@ from perdure.store.registry import WorkerRegistry
 
 
 class Submitted(NamedTuple):
-    """It exists. `replayed`: it did before, by the same key and request; `state` is `None` if it was removed since."""
+    """It exists. `replayed`: it did before, by the same key and request; `state` is `None` if it was removed since.
+
+    `outcome` tells what a submit of a unique task has done; where that was not to make one, `id` is the other task's.
+    """
 
     id: str
     state: TaskState | None
@@ -59,6 +63,8 @@ class ClaimRequest(NamedTuple):
     worker_id: str
     leases: Sequence[tuple[str, str]]
     """Id and token of each attempt to be made, chosen by the caller."""
+    ageing_us: int = 0
+    """A lane counts as one priority higher for each such time that its first task has waited; 0: never."""
 
 
 class Renewed(NamedTuple):
@@ -214,12 +220,20 @@ class Ledger(WorkerRegistry, JobLedger, Protocol):
         the task that it made: `replayed` when the request hash is the same, else `IdempotencyConflict`. Two items of
         one call are as two calls. The same task id again is a repeated call, and `replayed`.
 
+        The key of a unique task is its own in the organization while no other holds it, by the rules of
+        `domain.unique`; else it is answered with what came of that, or refused (`UniqueConflict`). No two calls ever
+        find the same key free. A holder is replaced or debounced in this transaction, and only where the new task is
+        stored or its payload taken.
+
         Refused are tasks beyond the depth of their queue or organization (`Overloaded`; it counts all that waits), and
         those whose TTL has passed on arrival (`Invalid`).
         """
 
     async def submit_jobs(self, jobs: Sequence[Job]) -> list[JobSubmitted | PerdureError]:
-        """Store jobs, each whole or not at all; as `submit`, but tasks with parents are `pending`."""
+        """Store jobs, each whole or not at all; as `submit`, but tasks with parents are `pending`.
+
+        One with a unique task whose key is held is refused (`UniqueConflict`, with the names of its tasks).
+        """
 
     # Attempts
 
@@ -305,7 +319,10 @@ class Ledger(WorkerRegistry, JobLedger, Protocol):
         stays. Its job runs again, and descendants that were cancelled for it (`upstream_failed`, `trigger_unmet`) are
         revived: `cancelled` -> `pending`.
 
-        `NotFound`, `Conflict` (another state), `Redacted` (the payload is gone and no new one is given).
+        A unique task takes its key again. What is revived does so too.
+
+        `NotFound`, `Conflict` (another state), `UniqueConflict` (another task holds the key), `Redacted` (the payload
+        is gone and no new one is given).
         """
 
     async def discard(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:

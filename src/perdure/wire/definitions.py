@@ -8,6 +8,7 @@ from msgspec import Meta
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
+from perdure.domain.unique import Unique
 from perdure.wire import shapes
 
 Depth = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 2**53})]
@@ -47,4 +48,5 @@ class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     retention: shapes.Retention | shapes.Retentions | None = None
     result_retention: shapes.Retention | None = None
     limits: list[Limit] = []
+    unique: Unique | None = None
     redact: bool = False

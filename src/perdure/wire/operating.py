@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from perdure.domain.limit import Limit
 from perdure.domain.states import TaskState
+from perdure.domain.unique import Unique
 from perdure.engine.requests import KindDefinition
 from perdure.wire import shapes
 from perdure.wire.shapes import Json
@@ -164,6 +165,7 @@ class Kind(msgspec.Struct, kw_only=True, frozen=True):
     on_loss: str
     redact: bool
     limits: list[Limit] = []
+    unique: Unique | None = None
     schema: dict[str, Any] | None = None
 
 

@@ -10,6 +10,7 @@ import msgspec
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, Body, OnLoss
+from perdure.domain.unique import Unique
 from perdure.engine import encoding
 from perdure.engine.requests import KindDefinition
 from perdure.errors import Misuse
@@ -38,6 +39,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     retention: float | dict[str, float] | None = None
     result_retention: float | None = None
     limits: tuple[Limit, ...] = ()
+    unique: Unique | None = None
     redact: bool = False
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from perdure.domain.states import TaskState
 from perdure.domain.task import Task
-from perdure.errors import IdempotencyConflict, Invalid, Overloaded, PerdureError
+from perdure.errors import IdempotencyConflict, Invalid, Overloaded, PerdureError, UniqueConflict
 from perdure.store.ledger import Submitted
 from perdure.store.relational.sharing import terms_of
 from perdure.store.relational.transaction import Transaction, batch
@@ -65,12 +65,30 @@ def _twin(first: Task, second: Task) -> Answer:
 def answer_twins(tasks: Sequence[Task], answers: list[Answer | None], states: Mapping[str, TaskState]) -> None:
     """A replay of a task of the same call shares its fate: refused together, or in the same state."""
     refused = {
-        key_of(task): answer for task, answer in zip(tasks, answers, strict=True) if isinstance(answer, Overloaded)
+        key_of(task): answer
+        for task, answer in zip(tasks, answers, strict=True)
+        if isinstance(answer, Overloaded | UniqueConflict)
     }
     for i, (task, answer) in enumerate(zip(tasks, answers, strict=True)):
         if isinstance(answer, Submitted) and task.rare.idempotency_key is not None:
             shown = answer._replace(state=states.get(answer.id, answer.state))
             answers[i] = refused.get(key_of(task), shown)
+
+
+def bindings(
+    tasks: Sequence[Task], answers: Sequence[Answer | None]
+) -> list[tuple[str, str, str | None, str, str | None]]:
+    """What the idempotency keys of a call stand for, where they are new: the key, a task, and the request's hash.
+
+    Answers are as before the write: none for what is going to be stored.
+    """
+    rows = []
+    for task, answer in zip(tasks, answers, strict=True):
+        if answer is None:
+            rows.append((*key_of(task), task.id, task.rare.request_hash))
+        elif isinstance(answer, Submitted) and not answer.replayed:
+            rows.append((*key_of(task), answer.id, task.rare.request_hash))
+    return rows
 
 
 def key_conflict(key: str | None, field: str, id: str) -> IdempotencyConflict:

@@ -12,7 +12,7 @@ from perdure.domain.limits import FIRE_WAIT_US, FIRES_OPEN_MAX
 from perdure.domain.schedule import Cause, FireOutcome, SkipReason, Stretch, overlapping
 from perdure.domain.states import Reason
 from perdure.domain.task import Job, Task
-from perdure.errors import NotFound, PerdureError
+from perdure.errors import NotFound, PerdureError, UniqueConflict
 from perdure.store.ledger import Cancellation
 from perdure.store.relational import cancelling
 from perdure.store.relational.lanes import Lanes
@@ -200,8 +200,14 @@ def _submit(tx: Transaction, works: Iterable[Work], submitting: Submitting, lane
         *(submitting.tasks(tx, tasks, lanes) if tasks else ()),
         *(submitting.jobs(tx, jobs, lanes) if jobs else ()),
     ]
-    asked = zip([*tasks, *jobs], answers, strict=True)
-    return {work.id: answer for work, answer in asked if isinstance(answer, PerdureError)}
+    refused: dict[str, PerdureError] = {}
+    for work, answer in zip([*tasks, *jobs], answers, strict=True):
+        if isinstance(answer, PerdureError):
+            refused[work.id] = answer
+        elif answer.id != work.id:
+            # It is unique, and another task is there for it.
+            refused[work.id] = UniqueConflict(f"task {answer.id} is there already", task_id=answer.id)
+    return refused
 
 
 def _conclude(tx: Transaction, plan: Plan, refused: Mapping[str, PerdureError]) -> Fired:

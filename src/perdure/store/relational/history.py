@@ -169,7 +169,7 @@ class _TaskHistory:
     def _explicit(self, event: EventRow) -> Iterator[Line]:
         fence, rank = self._placed(event)
         data = event.data or {}
-        if event.type == "postponed":
+        if event.type in ("postponed", "debounced"):
             yield from self._queued(data.get("queued_us"), event.generation, fence)
         actor = event.actor
         if actor == _SOME_WORKER:

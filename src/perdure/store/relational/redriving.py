@@ -14,6 +14,7 @@ from perdure.store.relational.ending import settle_touched
 from perdure.store.relational.looking import look
 from perdure.store.relational.retaining import remove_tasks
 from perdure.store.relational.transaction import Transaction, batch
+from perdure.store.relational.unique import take_again
 
 _REDRIVABLE = (TaskState.FAILED, TaskState.DEAD_LETTERED)
 
@@ -28,6 +29,11 @@ def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | Pe
         if refusal is None:
             chosen[row[0]] = (each, row)
         answers.append(refusal or TaskState.PENDING)
+    held = take_again(tx, sorted(chosen))
+    answers = [
+        held.get(row[0], answer) if row[0] in chosen else answer for answer, row in zip(answers, looked, strict=True)
+    ]
+    chosen = {n: again for n, again in chosen.items() if n not in held}
     if chosen:
         run_again(tx, {n: Again(each.actor, each.payload, row, each.delay_us) for n, (each, row) in chosen.items()})
         states = tx.document("task_states", batch=batch([(each.organization, each.task_id) for each in redrives]))
@@ -77,6 +83,9 @@ def run_again(tx: Transaction, chosen: Mapping[int, Again], stopped: Sequence[li
     redriven = sorted(chosen)
     cancelled = {row[0]: row for row in (*stopped, *_fallen(tx, [(n, chosen[n].actor) for n in redriven]))}
     fallen = list(cancelled.values())
+    held = take_again(tx, [row[0] for row in fallen])
+    if held:
+        raise next(iter(held.values()))
     moves = [(each.row[3], str(each.row[1]), PENDING, 1) for each in chosen.values()]
     again = redriven + [row[0] for row in fallen]
     moves += [(row[1], row[2], PENDING, 1) for row in fallen]

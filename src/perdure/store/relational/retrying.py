@@ -7,6 +7,7 @@ from perdure.errors import Conflict, NotFound, Redacted
 from perdure.store.job_ledger import JobRetried
 from perdure.store.relational.redriving import Again, run_again
 from perdure.store.relational.transaction import Transaction, batch
+from perdure.store.relational.unique import take_again
 
 
 def retry_job(tx: Transaction, organization: str, job_id: str, actor: str) -> JobRetried:
@@ -24,6 +25,9 @@ def retry_job(tx: Transaction, organization: str, job_id: str, actor: str) -> Jo
     if not failed:
         raise Conflict(f"nothing of job {job_id} has failed: there is nothing to retry", job_id=job_id)
     _refuse_redacted(job_id, list(failed.values()))
+    held = take_again(tx, sorted(failed))
+    if held:
+        raise next(iter(held.values()))
     tx.document("job_look", organization=organization, id=job_id)
     stopped = [
         [n, lane, state, task_organization, generation, task_initiator, actor]

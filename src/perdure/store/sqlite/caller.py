@@ -11,6 +11,7 @@ from perdure.store.ledger import Submitted
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.renewing import lease_lost
+from perdure.store.relational.unique import moves_others
 from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.submission import submit
 
@@ -22,10 +23,15 @@ class SqliteCaller:
 
     def __init__(self, callers: CallerConnections) -> None:
         self._within = callers.within
+        self._working_tables = callers.working_tables
 
     def submit(self, connection: Any, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
         """Store tasks that exist exactly if the caller's transaction commits."""
-        return submit(self._within(connection), tasks, Lanes(), pending=True)
+        tx = self._within(connection)
+        if not any(moves_others(task.rare.options) for task in tasks):
+            return submit(tx, tasks, Lanes(), pending=True)
+        with self._working_tables(connection):
+            return submit(tx, tasks, Lanes(), pending=True)
 
     def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
         """Write the receipt of a live attempt."""

@@ -1,15 +1,20 @@
 """A transaction of the caller's own, checked before anything is written through it."""
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
 
 from perdure.errors import Misuse, UnsafeStore
 from perdure.store.sqlite.clock import StoreClock
-from perdure.store.sqlite.opening import check_version
+from perdure.store.sqlite.opening import WORKING_TABLES, check_version
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
+
+_WORKING_TABLE = re.compile(r"CREATE TEMP TABLE IF NOT EXISTS (\w+)")
 
 
 class CallerConnections:
@@ -37,6 +42,22 @@ class CallerConnections:
         if not connection.in_transaction:
             raise Misuse("the connection is outside a transaction: begin one (BEGIN IMMEDIATE) before, commit it after")
         return Transaction(connection, self._clock.now_us())
+
+    @contextmanager
+    def working_tables(self, connection: Any) -> Iterator[None]:
+        """The working tables on a caller's connection, no longer than need be: they hide tables of its own."""
+        if connection is self._own:
+            yield
+            return
+        lines = [line for line in WORKING_TABLES.read_text(encoding="utf-8").splitlines() if not line.startswith("--")]
+        statements = [each.strip() for each in "\n".join(lines).split(";") if each.strip()]
+        for statement in statements:
+            connection.execute(statement)
+        try:
+            yield
+        finally:
+            for name in _WORKING_TABLE.findall("\n".join(statements)):
+                connection.execute(STATEMENTS["caller_drop"].replace("working", name))
 
     def _check_file(self, connection: Any) -> None:
         if connection is self._own:

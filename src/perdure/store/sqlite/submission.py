@@ -32,7 +32,6 @@ from perdure.store.sqlite.keys import bind_keys
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.wakeups import Topic
 
-
 CREATED = SubmitOutcome.CREATED
 
 

@@ -1,0 +1,57 @@
+"""The key of a unique task: its kind, and the values of the fields that make two tasks the same."""
+
+from collections.abc import Collection, Mapping
+from hashlib import sha256
+
+from perdure.domain import limits
+from perdure.domain.unique import OnConflict, Unique, UniqueKey
+from perdure.engine import encoding
+from perdure.engine.kinds import Kind, check_unique
+from perdure.engine.names import check_key
+from perdure.engine.requests import TaskRequest
+from perdure.errors import Invalid
+
+
+def key_of_task(request: TaskRequest, kind: Kind, payload: str) -> UniqueKey | None:
+    """The key of a task submitted alone; none where neither kind nor request say it is unique. Raises `Invalid`."""
+    unique = kind.defaults.unique if request.unique is None else check_unique(request.unique)
+    if unique is None:
+        if request.unique_key is not None:
+            raise Invalid("unique_key is for unique tasks: say unique, at the kind or here", field="unique_key")
+        return None
+    if unique.on_conflict == "debounce" and (request.delay is not None or request.run_at is not None):
+        field = "delay" if request.delay is not None else "run_at"
+        raise Invalid(f"a debounced task runs once nobody has submitted it for a while: leave {field} out", field=field)
+    return unique.key(f"{kind.name}{_values(unique, request.unique_key, payload)}")
+
+
+def key_in_job(request: TaskRequest, kind: Kind, payload: str, bound: Collection[str]) -> UniqueKey | None:
+    """The key of a task of a job. Raises `Invalid` where it could be answered with another task, which has no place
+    there, and where results of others `bound` to its fields would tell whether it is unique.
+    """
+    key = key_of_task(request, kind, payload)
+    if key is None:
+        return None
+    if key.on_conflict is not OnConflict.REJECT:
+        raise Invalid(
+            f"a task of a job is stored or refused: it cannot be unique by {key.on_conflict}, only by reject",
+            field="unique",
+        )
+    unique = kind.defaults.unique if request.unique is None else request.unique
+    later = sorted({*unique.by} & {*bound}) if unique is not None and request.unique_key is None else []
+    if later:
+        raise Invalid(f"field {later[0]!r} is the result of another task: it cannot be unique by that", field="unique")
+    return key
+
+
+def _values(unique: Unique, fingerprint: str | None, payload: str) -> str:
+    if fingerprint is not None:
+        return f" {check_key(fingerprint, 'unique_key')}"
+    if not unique.by:
+        return ""
+    value = encoding.decode(payload)
+    fields: Mapping[str, object] = value if isinstance(value, dict) else {}
+    text = encoding.encode_sorted({name: fields.get(name) for name in unique.by}).decode()
+    if len(text) > limits.UNIQUE_VALUES_MAX_CHARS:
+        text = f"sha256:{sha256(text.encode()).hexdigest()}"
+    return f" {text}"
