@@ -163,8 +163,6 @@ def cancel(
     """Cancel tasks, by id or by what they have in common. What runs is asked to stop; what has ended stays as it is
     (exit code 2).
     """
-    from perdure.cli.output import plain, write_json
-    from perdure.cli.session import on_store
     from perdure.cli.task_cancel import cancel_matching
     from perdure.domain import ids
     from perdure.store.views import TaskFilter
@@ -183,18 +181,23 @@ def cancel(
         return
     if dry_run:
         raise Malformed("--dry-run counts what a filter lets through: name no ids", field="dry_run")
-    chosen_ids = [ids.parse(each) for each in task_ids]
+    _cancel_named([ids.parse(each) for each in task_ids], text, note, store, json)
+
+
+def _cancel_named(chosen_ids: list[str], text: str | None, note: str | None, store: str | None, as_json: bool) -> None:
+    from perdure.cli.output import plain, write_json
+    from perdure.cli.session import on_store
 
     async def request(session: "Session") -> "list[Cancelled]":
         return await session.operations.cancel(chosen_ids, session.principal, text=text, note=note)
 
     answers = on_store(store, request)
-    if json:
+    if as_json:
         write_json({"tasks": [{"id": each, **plain(answer)} for each, answer in zip(chosen_ids, answers, strict=True)]})
     refused = False
     for each, answer in zip(chosen_ids, answers, strict=True):
         refused |= answer.answer in ("ended", "not_found")
-        if not json:
+        if not as_json:
             sys.stdout.write(f"{each} {_cancel_words(answer)}\n")
     if refused:
         raise typer.Exit(2)
