@@ -36,6 +36,26 @@ CHECKS = {
         UNION ALL SELECT tasks.n FROM tasks JOIN ends USING (n)
         WHERE ends.lane <> tasks.lane OR ends.job IS DISTINCT FROM tasks.job OR ends.organization <> tasks.organization
     """,
+    "a schedule stands without its document, or the other way round": """
+        SELECT organization, name FROM schedules WHERE NOT EXISTS (
+            SELECT 1 FROM definitions WHERE definitions.organization = schedules.organization
+            AND definitions.name = schedules.name AND definitions.version = schedules.version AND type = 'schedule'
+        )
+        UNION ALL SELECT organization, name FROM definitions WHERE type = 'schedule' AND NOT EXISTS (
+            SELECT 1 FROM schedules WHERE definitions.organization = schedules.organization
+            AND definitions.name = schedules.name
+        )
+    """,
+    "a schedule waits for no instant that is kept as waiting, or the other way round": """
+        SELECT organization, name, waiting_us FROM schedules WHERE waiting_us IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM fires WHERE fires.organization = schedules.organization AND fires.schedule = schedules.name
+            AND fires.instant_us = schedules.waiting_us AND fires.outcome = 'waiting'
+        )
+        UNION ALL SELECT organization, schedule, instant_us FROM fires WHERE outcome = 'waiting' AND NOT EXISTS (
+            SELECT 1 FROM schedules WHERE fires.organization = schedules.organization
+            AND fires.schedule = schedules.name AND fires.instant_us = schedules.waiting_us
+        )
+    """,
     "a task's lane is not there": "SELECT n, lane FROM tasks WHERE lane NOT IN (SELECT lane FROM lanes)",
     "a lane is of another organization than its task": """
         SELECT tasks.n FROM tasks JOIN lanes USING (lane) WHERE lanes.organization <> tasks.organization
@@ -159,6 +179,26 @@ CHECKS = {
     """,
     "a task with gates has joined its lane without a slot": """
         SELECT n FROM live WHERE gated = 1 AND state = 'queued' AND n NOT IN (SELECT n FROM slots WHERE free_us IS NULL)
+    """,
+    "two unfinished tasks have a key that each wants for itself until it has ended (key, tasks)": """
+        SELECT live.organization, options -> 'unique' ->> 'key', count(*)
+        FROM live JOIN tasks USING (n)
+        WHERE options -> 'unique' ->> 'on_conflict' IN ('reject', 'return_existing', 'replace')
+        AND options -> 'unique' ->> 'within_us' IS NULL AND options -> 'unique' ->> 'states' LIKE '%running%'
+        GROUP BY live.organization, options -> 'unique' ->> 'key' HAVING count(*) > 1
+    """,
+    "the key of a task that waits and wants it for itself is another's, or nobody's": """
+        SELECT live.n FROM live JOIN tasks USING (n)
+        LEFT JOIN unique_keys AS held
+            ON held.organization = live.organization AND held.task_id = tasks.id
+            AND held.key = options -> 'unique' ->> 'key'
+        WHERE live.state IN ('pending', 'queued') AND options -> 'unique' ->> 'within_us' IS NULL
+        AND options -> 'unique' IS NOT NULL AND held.key IS NULL AND live.fence = 0
+    """,
+    "a key is held by a task that is gone and has left no state": """
+        SELECT held.key, held.task_id FROM unique_keys AS held
+        LEFT JOIN tasks ON tasks.organization = held.organization AND tasks.id = held.task_id
+        WHERE (tasks.n IS NULL) <> (held.left_state IS NOT NULL)
     """,
     "a task waits at a gate that has room (task, gate)": """
         SELECT live.n, live.gate FROM live JOIN gates ON gates.gate = live.gate
