@@ -25,6 +25,7 @@ from perdure.worker.journal import Journal
 from perdure.worker.keeping import Keeping, poster
 from perdure.worker.lanes import Lanes
 from perdure.worker.lease_keeper import LeaseKeeper
+from perdure.worker.pace import FIRST_MAX_TASKS, Pace
 from perdure.worker.prefetch import WAIT_MAX_US, Prefetch
 from perdure.worker.registry import Registry
 from perdure.worker.reporting import Reporter
@@ -35,10 +36,6 @@ from perdure.worker.worker_settings import WorkerSettings
 logger = logging.getLogger("perdure.worker")
 
 LISTEN_SECONDS = 60.0
-POLL_MAX_SECONDS = 30.0
-"""A worker that finds nothing time and again asks no less often than this."""
-FIRST_MAX_TASKS = 8
-"""A worker that had found no more work asks for so many at first."""
 CAPACITY_FACTOR = 2
 """The store counts what has ended and is on its way to be settled as held, too."""
 
@@ -85,9 +82,7 @@ class Worker:
         self._ending: Ending | None = None
         self._dry = False
         self._hinted = True
-        self._poll_at_us = 0
-        self._fruitless = 0
-        """Claims that found nothing, since the last that did."""
+        self._pace = Pace(self.settings.poll, self._chance)
         self._wake = asyncio.Event()
         self._attentive = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -241,7 +236,7 @@ class Worker:
             if not wanted:
                 await self._rest(None)
                 continue
-            wait_us = self._poll_at_us - self._clock.monotonic_us()
+            wait_us = self._pace.look_at_us - self._clock.monotonic_us()
             last_look = self.settings.stop_when_idle and not self._held
             if self._dry and not self._hinted and wait_us > 0 and not last_look:
                 await self._rest(wait_us / SECOND_US)
@@ -272,20 +267,14 @@ class Worker:
 
     async def _claim(self, wanted: int) -> None:
         self._hinted = False
-        if self._dry:
-            # Few are waiting, if any: asking for less is quicker, and when these are had, the rest is asked for.
-            wanted = min(wanted, FIRST_MAX_TASKS)
         sent_us = self._clock.monotonic_us()
         wait = 0.0 if self.settings.stop_when_idle else self.settings.claim_wait
-        call = self._source.claim(self.id, wanted, wait=wait)
+        call = self._source.claim(self.id, wanted := min(wanted, FIRST_MAX_TASKS if self._dry else wanted), wait=wait)
         leases = (await unless_set(self._leaving, call) or []) if wait else await call
         answered_us = self._clock.monotonic_us()
         self._dry = len(leases) < wanted and not wait
         if self._dry:
-            # Less and less often while nothing comes: hints do, or the store tells waiters to look for themselves.
-            self._fruitless = 0 if leases else self._fruitless + 1
-            seconds = min(self.settings.poll * 4 ** min(self._fruitless, 9), max(self.settings.poll, POLL_MAX_SECONDS))
-            self._poll_at_us = answered_us + round(seconds * self._chance.uniform(1.0, 1.5) * SECOND_US)
+            self._pace.looked(answered_us, bool(leases))
         if leases:
             await self._admit(leases, sent_us, answered_us)
         elif wait:
