@@ -147,6 +147,11 @@ class Settings:
     cancel_grace: float = _setting(
         limits.seconds(limits.CANCEL_GRACE_DEFAULT_US), "How long a worker has to stop what is cancelled."
     )
+    priority_ageing: float = _setting(
+        limits.seconds(limits.PRIORITY_AGEING_DEFAULT_US),
+        "For each such time that the first task of a lane has waited, the lane counts as one priority higher, so that"
+        " nothing urgent keeps it waiting for ever; 0: never.",
+    )
     unroutable_after: float = _setting(
         limits.seconds(limits.UNROUTABLE_AFTER_DEFAULT_US),
         "How long a task may wait while workers serve its queue and none has its kind; then it fails.",

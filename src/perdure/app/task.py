@@ -74,6 +74,8 @@ class KindOptions(TypedDict, total=False):
     """How long results are kept, where that is shorter."""
     limits: Sequence[Limit] | None
     """How many of its tasks may run: at once, in a time, or one after the other; by fields of the payload, if said."""
+    fair_by: str | Sequence[str] | None
+    """Fields of the payload whose values take turns: a customer who floods delays another's task by one round."""
     unique: Unique | None
     """That of several tasks one is enough, which those are, and what becomes of the others."""
     redact: bool
@@ -270,8 +272,10 @@ def registration(kind: str, options: KindOptions) -> dict[str, Any]:
         said["upcasters"] = said.pop("upcasts")
     if isinstance(said.get("retention"), Mapping):
         said["retention"] = dict(said["retention"])
+    if isinstance(said.get("fair_by"), str):
+        said["fair_by"] = (said["fair_by"],)
     check_options(kind, said)
-    for name in said.keys() & {"retry_on", "give_up_on", "capabilities", "limits"}:
+    for name in said.keys() & {"retry_on", "give_up_on", "capabilities", "limits", "fair_by"}:
         said[name] = tuple(said[name])
     return said
 

@@ -16,6 +16,7 @@ from perdure.cli import (
     dev,
     doctor,
     job,
+    kind,
     organization,
     queue,
     schedule,
@@ -50,6 +51,7 @@ app.add_typer(task.app, name="task")
 app.add_typer(job.app, name="job")
 app.add_typer(queue.app, name="queue")
 app.add_typer(organization.app, name="organization")
+app.add_typer(kind.app, name="kind")
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(database.app, name="db")

@@ -1,5 +1,6 @@
-"""Documents of queues and of the organization, as the command line shows and changes them."""
+"""Documents of queues, kinds and the organization, as the command line shows and changes them."""
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from perdure.store.definitions import DefinitionType
 
 CHANGE_TRIES = 10
+_FRACTION = re.compile(r"\d{1,12}\.\d{1,6}")
 
 Changes = Annotated[
     list[str], typer.Argument(metavar="KEY=VALUE...", help="What to change; the rest stays.", show_default=False)
@@ -22,6 +24,21 @@ EtagOption = Annotated[
     str | None,
     typer.Option("--etag", help="Only if it still says what `show` told with this ETAG.", show_default=False),
 ]
+
+
+Concurrency = Annotated[
+    str | None, typer.Option(metavar="N|none", help="How many are held at once.", show_default=False)
+]
+Rate = Annotated[str | None, typer.Option(metavar="N|none", help="How many start in a time.", show_default=False)]
+Per = Annotated[
+    str | None, typer.Option(metavar="SECONDS", help="In what time; 1 if it is not said.", show_default=False)
+]
+
+
+def limits_said(concurrency: str | None, rate: str | None, per: str | None) -> list[str]:
+    """The options of `limit` as changes of a document."""
+    said = {"concurrency": concurrency, "rate": rate, "per": per}
+    return [f"{name}={value}" for name, value in said.items() if value is not None]
 
 
 def show_policy(type: "DefinitionType", name: str | None, store: str | None, as_json: bool) -> None:
@@ -46,15 +63,16 @@ def set_policy(
 
     async def change(session: "Session") -> "tuple[str, Document]":
         wanted = session.organization if name is None else name
-        return wanted, await _changed(session, type, wanted, changes, etag)
+        return wanted, await change_policy(session, type, wanted, changes, etag)
 
     wanted, document = on_store(store, change, create=True)
     _write(type, wanted, document, as_json)
 
 
-async def _changed(
-    session: "Session", type: "DefinitionType", name: str, changes: dict[str, Any], etag: str | None
+async def change_policy(
+    session: "Session", type: "DefinitionType", name: str, changes: dict[str, Any], etag: str | None = None
 ) -> "Document":
+    """Change some of a document and leave the rest. Raises `Invalid` and `PreconditionFailed`."""
     from perdure.engine.definitions import NONE
 
     operations = session.operations
@@ -79,7 +97,9 @@ def _change(said: str) -> tuple[str, Any]:
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return key, words[text.lower()]
-    return key, int(text) if text.isdecimal() and len(text) < 20 else text
+    if text.isdecimal() and len(text) < 20:
+        return key, int(text)
+    return key, float(text) if _FRACTION.fullmatch(text) else text
 
 
 def _write(type: "DefinitionType", name: str, document: "Document | None", as_json: bool) -> None:
@@ -98,10 +118,11 @@ def _defaults(type: "DefinitionType") -> dict[str, Any]:
     """What holds for what a document does not say."""
     from dataclasses import asdict
 
-    from perdure.domain.policy import QueuePolicy
+    from perdure.domain.policy import OrganizationPolicy, QueuePolicy
 
-    defaults = asdict(QueuePolicy())
-    return defaults if type == "queue" else {key: defaults[key] for key in ("paused", "depth")}
+    if type == "kind":
+        return {"paused": False}
+    return asdict(QueuePolicy() if type == "queue" else OrganizationPolicy())
 
 
 def _shown(value: Any) -> str:

@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING
 import typer
 
 from perdure.cli.options import JsonOption, QueueName, StoreOption, YesOption
-from perdure.cli.policies import Changes, EtagOption, set_policy, show_policy
+from perdure.cli.policies import (
+    Changes,
+    Concurrency,
+    EtagOption,
+    Per,
+    Rate,
+    limits_said,
+    set_policy,
+    show_policy,
+)
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
     from perdure.store.views import QueueView
 
-app = typer.Typer(help="Queues: list, show, set, pause, resume, purge.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Queues: list, show, set, limit, pause, resume, purge.", no_args_is_help=True, rich_markup_mode=None
+)
 
 SHOWN_STATES = ("pending", "queued", "leased", "running", "retrying", "cancelling")
 
@@ -31,11 +42,19 @@ def list_queues(store: StoreOption = None, json: JsonOption = False) -> None:
         write_json({"queues": queues})
         return
     write_table(
-        ("QUEUE", "PAUSED", *(state.upper() for state in SHOWN_STATES), "OLDEST QUEUED", "KINDS WITHOUT WORKER"),
+        (
+            "QUEUE",
+            "PAUSED",
+            "LIMITS",
+            *(state.upper() for state in SHOWN_STATES),
+            "OLDEST QUEUED",
+            "KINDS WITHOUT WORKER",
+        ),
         [
             (
                 each.name,
                 "yes" if each.paused else "no",
+                _limits(each),
                 *(each.counts.get(state, 0) for state in SHOWN_STATES),
                 shown_instant(each.oldest_queued_us),
                 ", ".join(each.missing_kinds) or "-",
@@ -56,8 +75,25 @@ def show(queue: QueueName, store: StoreOption = None, json: JsonOption = False) 
 def set_(
     queue: QueueName, changes: Changes, etag: EtagOption = None, store: StoreOption = None, json: JsonOption = False
 ) -> None:
-    """Change the policy of a queue: paused=true, dead_letters=false, depth=1000, depth=none."""
+    """Change the policy of a queue: paused=true, dead_letters=false, depth=1000, depth=none, concurrency=20."""
     set_policy("queue", queue, changes, etag, store, json)
+
+
+@app.command("limit")
+def limit(
+    queue: QueueName,
+    concurrency: Concurrency = None,
+    rate: Rate = None,
+    per: Per = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Limit how many tasks of a queue are held at once and how many start in a time; without options, show it."""
+    said = limits_said(concurrency, rate, per)
+    if said:
+        set_policy("queue", queue, said, None, store, json)
+    else:
+        show_policy("queue", queue, store, json)
 
 
 @app.command("pause")
@@ -90,6 +126,17 @@ def purge(queue: QueueName, yes: YesOption = False, store: StoreOption = None, j
     else:
         verb = "is" if cancelled == 1 else "are"
         sys.stdout.write(f"{counted(cancelled, 'task')} of queue {queue} {verb} cancelled\n")
+
+
+def _limits(queue: "QueueView") -> str:
+    said = []
+    if queue.depth is not None:
+        said.append(f"{queue.depth} waiting")
+    if queue.concurrency is not None:
+        said.append(f"{queue.concurrency} at once")
+    if queue.rate is not None:
+        said.append(f"{queue.rate} in {queue.per or 1:g} s")
+    return ", ".join(said) or "-"
 
 
 def _set_paused(queue: str, paused: bool, store: str | None, json: bool) -> None:

@@ -23,7 +23,9 @@ def kind_of(body: wire.Kind) -> Kind:
         on_loss=body.on_loss,  # type: ignore[arg-type]
         capabilities=body.capabilities,
         limits=body.limits,
+        fair_by=body.fair_by,
         unique=body.unique,
         redact=body.redact,
     )
-    return Kind(body.name, body.version, resolve(definition, EngineSettings(), Names.fresh()), body.schema)
+    defaults = resolve(definition, EngineSettings(), Names.fresh())
+    return Kind(body.name, body.version, defaults, body.schema, body.paused)

@@ -5,6 +5,7 @@ first that has none left. What differs is when a slot is free again:
 
 - `concurrency`: once the task has no place in line and no attempt any more, whether it ended or waits for a retry.
 - `order`: once the task has ended. It has one slot, so that tasks of one key run one after the other.
+- `fair`: once the task was claimed. It has one slot for each key, so that keys take turns in their lane.
 - `rate`: a while after the attempt was claimed. So many slots are so many starts in any stretch of that length.
 """
 
@@ -16,6 +17,7 @@ class GateSort(StrEnum):
     """What a slot stands for."""
 
     ORDER = "order"
+    FAIR = "fair"
     CONCURRENCY = "concurrency"
     RATE = "rate"
 
@@ -45,12 +47,14 @@ class Gate(NamedTuple):
     when_full: WhenFull = WhenFull.QUEUE
 
 
-ORDER_OF_GATES = (GateSort.ORDER, GateSort.CONCURRENCY, GateSort.RATE)
-"""The order in which a task passes its gates. A rate comes last: its slots are spent even where nothing runs."""
+ORDER_OF_GATES = (GateSort.ORDER, GateSort.FAIR, GateSort.CONCURRENCY, GateSort.RATE)
+"""The order in which a task passes its gates. Turns come before what keys share, so that no key has all of it; a rate
+comes last: its slots are spent even where nothing runs.
+"""
 
-FREED_WHEN_WAITING = frozenset({GateSort.CONCURRENCY})
+FREED_WHEN_WAITING = frozenset({GateSort.CONCURRENCY, GateSort.FAIR})
 """Sorts whose slots are free again when the task waits for a time, for a retry say."""
-FREED_AT_END = frozenset({GateSort.CONCURRENCY, GateSort.ORDER})
+FREED_AT_END = frozenset({GateSort.CONCURRENCY, GateSort.FAIR, GateSort.ORDER})
 """Sorts whose slots are free again when the task has ended."""
 
 

@@ -92,6 +92,19 @@ def gates_of(kind: str, limits: Sequence[Limit], keys: Sequence[str]) -> list[Ga
     return in_order([limit.gate(kind, key) for limit, key in zip(limits, keys, strict=True)])
 
 
+def fair_gate(kind: str, by: Sequence[str], key: str, queue: str, priority: int) -> Gate:
+    """The gate for tasks of a kind whose keys take turns in their lane."""
+    return Gate(GateSort.FAIR, f"{kind} by {', '.join(by)} ({queue}, {priority})", key, 1)
+
+
+def check_fair_by(by: object) -> tuple[str, ...]:
+    """Fields of the payload whose values take turns. Raises `Invalid`."""
+    try:
+        return _fields(by)
+    except Invalid as problem:
+        raise Invalid(f"fair_{problem.message}", field="fair_by") from None
+
+
 def _check_count(value: object, field: str) -> None:
     if value is None:
         return

@@ -46,6 +46,12 @@ LIMIT_BY_MAX = 8
 LIMIT_PER_MIN_US = 1_000
 LIMIT_PER_MAX_US = 31 * 24 * 3600 * SECOND_US
 LIMIT_KEY_MAX_CHARS = 200
+LIMIT_PER_DEFAULT_US = SECOND_US
+"""In what time a queue or an organization starts so many tasks where only the rate is said."""
+WEIGHT_MIN = 0.01
+WEIGHT_MAX = 1_000
+PRIORITY_AGEING_DEFAULT_US = 6 * 3600 * SECOND_US
+PRIORITY_AGEING_MAX_US = 365 * 24 * 3600 * SECOND_US
 """A longer key is kept as its digest."""
 
 # Unique tasks

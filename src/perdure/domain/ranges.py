@@ -56,6 +56,8 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         "max_tasks": Range(1, 10**12, "tasks"),
         "payload_max_bytes": Range(1, limits.PAYLOAD_MAX_BYTES, "bytes"),
         "poll": Range(0.01, 3_600),
+        # 0: off.
+        "priority_ageing": _seconds(0, limits.PRIORITY_AGEING_MAX_US),
         "prefetch": Range(0, limits.CONCURRENCY_MAX, "tasks"),
         "report_interval": Range(0.01, 10),
         "retention": _seconds(0, limits.RETENTION_MAX_US),

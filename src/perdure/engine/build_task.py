@@ -190,7 +190,7 @@ class TaskBuilder:
             waits=place.waits if place else 0,
             options=_options_text(
                 _options(request, defaults.redact, place)
-                | _gates(template.kind, payload)
+                | _gates(template.kind, payload, queue, priority)
                 | ({} if unique is None else {"unique": unique})
             ),
         )
@@ -270,7 +270,7 @@ def _asks_for_nothing_special(request: TaskRequest) -> bool:
 
 
 def _is_special(defaults: Defaults) -> bool:
-    return bool(defaults.limits) or defaults.unique is not None
+    return bool(defaults.limits or defaults.fair_by) or defaults.unique is not None
 
 
 def _merged_retry(request: TaskRequest, default: Retry) -> Retry:
@@ -307,8 +307,8 @@ def _options(request: TaskRequest, redact: bool, place: Place | None) -> dict[st
     return options
 
 
-def _gates(kind: Kind, payload: str) -> dict[str, Any]:
-    gates = kind.gates(payload)
+def _gates(kind: Kind, payload: str, queue: str, priority: int) -> dict[str, Any]:
+    gates = kind.gates(payload, queue, priority)
     return {"gates": gates} if gates else {}
 
 

@@ -18,9 +18,10 @@ UNANSWERED_MAX = 16
 class Claim:
     """Claims, and repeats a claim whose answer was lost with the same ids, so that the same leases come back."""
 
-    def __init__(self, ledger: Ledger, ids: Ids) -> None:
+    def __init__(self, ledger: Ledger, ids: Ids, ageing_us: int = 0) -> None:
         self._ledger = ledger
         self._ids = ids
+        self._ageing_us = ageing_us
         self._unanswered: dict[str, deque[list[tuple[str, str]]]] = {}
 
     async def __call__(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
@@ -36,10 +37,10 @@ class Claim:
             return []
         if request_id is not None:
             wanted = derived_attempts(request_id, min(count, limits.CLAIM_MAX_TASKS))
-            return await self._ledger.claim(ClaimRequest(worker_id, wanted))
+            return await self._ledger.claim(ClaimRequest(worker_id, wanted, self._ageing_us))
         leases = self._take_unanswered(worker_id) or self._new(min(count, limits.CLAIM_MAX_TASKS))
         try:
-            return await self._ledger.claim(ClaimRequest(worker_id, leases))
+            return await self._ledger.claim(ClaimRequest(worker_id, leases, self._ageing_us))
         except BaseException:
             # Whatever went wrong, a cancel included: the store may have leased them.
             self._unanswered.setdefault(worker_id, deque(maxlen=UNANSWERED_MAX)).append(leases)

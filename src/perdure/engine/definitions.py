@@ -2,12 +2,13 @@
 that names what it says, so that nobody overwrites what they have not seen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
+from perdure.domain import limits
 from perdure.engine.kinds import Kinds, Names
 from perdure.engine.quantities import check_count
 from perdure.engine.requests import KindDefinition, Principal
@@ -135,11 +136,31 @@ def _checked_policy(type: DefinitionType, value: Mapping[str, Any]) -> dict[str,
             if not isinstance(said, bool):
                 raise Invalid(f"{field} must be true or false", field=field)
             checked[field] = said
-        elif field == "depth":
-            checked[field] = None if said is None else check_count(said, "depth", 0, DEPTH_MAX)
+        elif field in _QUANTITIES and (field != "weight" or type == "organization"):
+            checked[field] = None if said is None else _QUANTITIES[field](said, field)
         else:
-            raise Invalid(f"a {type} has no {field!r}; it has {', '.join((*flags, 'depth'))}", field=field)
+            known = [*flags, *(each for each in _QUANTITIES if each != "weight" or type == "organization")]
+            raise Invalid(f"a {type} has no {field!r}; it has {', '.join(known)}", field=field)
     return checked
+
+
+def _number(low: float, high: float) -> Callable[[Any, str], float]:
+    def check(said: Any, field: str) -> float:
+        if isinstance(said, bool) or not isinstance(said, int | float) or not low <= said <= high:
+            raise Invalid(f"{field} must be a number from {low:g} to {high:g}", field=field)
+        return said
+
+    return check
+
+
+_QUANTITIES: Mapping[str, Callable[[Any, str], float]] = {
+    "depth": lambda said, field: check_count(said, field, 0, DEPTH_MAX),
+    "concurrency": lambda said, field: check_count(said, field, 1, limits.LIMIT_MAX),
+    "rate": lambda said, field: check_count(said, field, 1, limits.LIMIT_MAX),
+    "per": _number(limits.seconds(limits.LIMIT_PER_MIN_US), limits.seconds(limits.LIMIT_PER_MAX_US)),
+    "weight": _number(limits.WEIGHT_MIN, limits.WEIGHT_MAX),
+}
+"""The checks of what a policy counts; null is as if it was not said."""
 
 
 def _document(stored: Definition) -> Document:

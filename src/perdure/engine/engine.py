@@ -168,7 +168,7 @@ class Engine:
         self._submit = Submit(ledger, self._kinds, names, ids, clock, settings)
         self._submit_job = SubmitJob(ledger, self._kinds, ids, self._submit)
         self._add_tasks = AddTasks(ledger, self._kinds, self._submit)
-        self._claim = Claim(ledger, ids)
+        self._claim = Claim(ledger, ids, settings.priority_ageing_us)
         self._renew = Renew(ledger)
         self._report = TakeReports(ledger, parts)
         self._settle = Settle(ledger, chance, self._policies, parts)

@@ -21,6 +21,8 @@ class EngineSettings:
     """From the first claim, where neither the task nor its kind says."""
     cancel_grace: float = limits.seconds(limits.CANCEL_GRACE_DEFAULT_US)
     """How long the holder of a cancelled task has to stop."""
+    priority_ageing: float = limits.seconds(limits.PRIORITY_AGEING_DEFAULT_US)
+    """For each such time that the first task of a lane has waited, the lane counts as one priority higher; 0: never."""
     unroutable_after: float = limits.seconds(limits.UNROUTABLE_AFTER_DEFAULT_US)
     """How long a task may wait while workers serve its queue and none has its kind."""
     worker_active: float = limits.seconds(limits.WORKER_ACTIVE_DEFAULT_US)
@@ -50,6 +52,11 @@ class EngineSettings:
     def cancel_grace_us(self) -> int:
         """`cancel_grace` in microseconds."""
         return round(self.cancel_grace * limits.SECOND_US)
+
+    @property
+    def priority_ageing_us(self) -> int:
+        """`priority_ageing` in microseconds."""
+        return round(self.priority_ageing * limits.SECOND_US)
 
     @property
     def unroutable_after_us(self) -> int:

@@ -10,8 +10,8 @@ import msgspec
 
 from perdure.ambient import Clock
 from perdure.domain import limits
-from perdure.domain.gate import Gate
-from perdure.domain.limit import Limit, check_limits, gates_of
+from perdure.domain.gate import Gate, in_order
+from perdure.domain.limit import Limit, check_fair_by, check_limits, fair_gate, gates_of
 from perdure.domain.policy import DEFAULT_QUEUE
 from perdure.domain.retention import NOTHING, KindRetention
 from perdure.domain.retry import Retry
@@ -64,6 +64,7 @@ class Defaults(NamedTuple):
     on_loss: OnLoss
     retry: Retry
     limits: tuple[Limit, ...]
+    fair_by: tuple[str, ...]
     unique: Unique | None
     redact: bool
     retention: KindRetention
@@ -72,11 +73,14 @@ class Defaults(NamedTuple):
 class Kind:
     """One kind as it is known here."""
 
-    __slots__ = ("_same", "_validator", "defaults", "name", "schema", "version")
+    __slots__ = ("_same", "_validator", "defaults", "name", "paused", "schema", "version")
 
-    def __init__(self, name: str, version: int, defaults: Defaults, schema: dict[str, Any] | None) -> None:
+    def __init__(
+        self, name: str, version: int, defaults: Defaults, schema: dict[str, Any] | None, paused: bool = False
+    ) -> None:
         self.name = name
         self.version = version
+        self.paused = paused
         self.defaults = defaults
         self.schema = schema
         self._validator: Any = None
@@ -90,14 +94,17 @@ class Kind:
             self._same = payload.schema
         return payload.schema is self._same
 
-    def gates(self, payload: str) -> list[Gate]:
-        """The gates that a task with this payload has to pass, by the kind's limits."""
-        said = self.defaults.limits
-        if not said:
+    def gates(self, payload: str, queue: str, priority: int) -> list[Gate]:
+        """The gates that a task with this payload has to pass, by the kind's limits and the turns of its keys."""
+        said, fair_by = self.defaults.limits, self.defaults.fair_by
+        if not said and not fair_by:
             return []
-        value = encoding.decode(payload) if any(limit.by for limit in said) else None
+        value = encoding.decode(payload) if fair_by or any(limit.by for limit in said) else None
         fields = value if isinstance(value, dict) else {}
-        return gates_of(self.name, said, [_key_of(limit, fields) for limit in said])
+        gates = gates_of(self.name, said, [_key_of(limit.by, fields) for limit in said])
+        if fair_by:
+            gates.append(fair_gate(self.name, fair_by, _key_of(fair_by, fields), queue, priority))
+        return in_order(gates)
 
     def check_payload(self, data: bytes, bound: Collection[str] = ()) -> None:
         """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`.
@@ -119,11 +126,11 @@ class Kind:
         raise Invalid(f"{path} is not what kind {self.name!r} takes: {fault.message[:500]}", field=path)
 
 
-def _key_of(limit: Limit, fields: Mapping[str, Any]) -> str:
+def _key_of(by: Sequence[str], fields: Mapping[str, Any]) -> str:
     """The values of the fields by which a limit holds: their JSON, or its digest where that is long."""
-    if not limit.by:
+    if not by:
         return ""
-    values = [fields.get(name) for name in limit.by]
+    values = [fields.get(name) for name in by]
     text = encoding.encode_sorted(values[0] if len(values) == 1 else values).decode()
     return text if len(text) <= limits.LIMIT_KEY_MAX_CHARS else f"sha256:{sha256(text.encode()).hexdigest()}"
 
@@ -175,6 +182,7 @@ def resolve(definition: KindDefinition, settings: EngineSettings, names: Names) 
         on_loss="retry" if definition.on_loss is None else check_choice(definition.on_loss, "on_loss", ON_LOSS),
         retry=retry,
         limits=check_limits(definition.limits),
+        fair_by=check_fair_by(definition.fair_by),
         unique=check_unique(definition.unique),
         redact=bool(definition.redact),
         retention=_retention(definition),
@@ -271,10 +279,14 @@ class Kinds:
             raise encoding.too_large("schema", limits.SCHEMA_MAX_BYTES, size)
 
     async def _put(self, definition: KindDefinition, by: Principal) -> None:
-        document = msgspec.json.encode(definition).decode()
         for tries_left in reversed(range(PUT_TRIES)):
+            stored = await self._definitions.get(by.organization, "kind", definition.kind)
+            # Who paused the kind is an operator, and stays in charge of that.
+            paused = stored is not None and msgspec.json.decode(stored.document).get("paused", False)
+            document = msgspec.json.encode(msgspec.structs.replace(definition, paused=paused)).decode()
+            version = stored.version if stored is not None else 0
             try:
-                await self._definitions.put(by.organization, "kind", definition.kind, document, by.name)
+                await self._definitions.put(by.organization, "kind", definition.kind, document, by.name, version)
             except Conflict:
                 if not tries_left:
                     raise
@@ -305,4 +317,4 @@ class Kinds:
         except (msgspec.MsgspecError, Invalid) as error:
             _log.warning("the stored definition of kind %s is ignored: %s", stored.name, error)
             return None
-        return Kind(stored.name, stored.version, defaults, definition.schema)
+        return Kind(stored.name, stored.version, defaults, definition.schema, definition.paused)

@@ -109,6 +109,10 @@ class KindDefinition(msgspec.Struct, kw_only=True):
     """How long their results are kept, where that is shorter."""
     limits: list[Limit] = []
     """How many of its tasks may run."""
+    fair_by: list[str] = []
+    """Fields of the payload whose values take turns, so that a flood of one delays no other."""
+    paused: bool = False
+    """Nothing of the kind is claimed. An operator says so; what workers declare leaves it as it is."""
     unique: Unique | None = None
     """That one of several is enough, and which those are."""
     redact: bool = False

@@ -194,6 +194,8 @@ def _shown_kind(kind: Kind) -> wire.Kind:
         on_loss=defaults.on_loss,
         redact=defaults.redact,
         limits=list(defaults.limits),
+        fair_by=list(defaults.fair_by),
+        paused=kind.paused,
         unique=defaults.unique,
         schema=kind.schema,
     )

@@ -231,6 +231,9 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool
     dead_letters: bool
     depth: int | None
+    concurrency: int | None = None
+    rate: int | None = None
+    per: float | None = None
     counts: dict[str, int]
     oldest_queued_us: int | None = None
     missing_kinds: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from perdure.domain import limits
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
@@ -12,21 +13,43 @@ from perdure.domain.unique import Unique
 from perdure.wire import shapes
 
 Depth = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 2**53})]
+Slots = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": limits.LIMIT_MAX})]
+Per = Annotated[
+    float,
+    Meta(
+        extra_json_schema={
+            "minimum": limits.seconds(limits.LIMIT_PER_MIN_US),
+            "maximum": limits.seconds(limits.LIMIT_PER_MAX_US),
+        }
+    ),
+]
+Weight = Annotated[float, Meta(extra_json_schema={"minimum": limits.WEIGHT_MIN, "maximum": limits.WEIGHT_MAX})]
 
 
 class QueueDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """A queue's policy, whole. `depth`: how many tasks may wait in it; null for any number."""
+    """A queue's policy, whole. `depth`: how many tasks may wait in it; `concurrency`: how many may be held at once;
+    `rate`: how many may start in any stretch of `per` seconds (1 if null). Null for any number.
+    """
 
     paused: bool = False
     dead_letters: bool = True
     depth: Depth | None = None
+    concurrency: Slots | None = None
+    rate: Slots | None = None
+    per: Per | None = None
 
 
 class OrganizationDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """An organization's policy, whole. Paused, nothing of it is claimed; `depth` is for all of its queues together."""
+    """An organization's policy, whole. Paused, nothing of it is claimed; `depth`, `concurrency` and `rate` are for all
+    of its queues together. `weight`: how large its share is beside those of others whose tasks wait too (1 if null).
+    """
 
     paused: bool = False
     depth: Depth | None = None
+    concurrency: Slots | None = None
+    rate: Slots | None = None
+    per: Per | None = None
+    weight: Weight | None = None
 
 
 class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -48,5 +71,7 @@ class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     retention: shapes.Retention | shapes.Retentions | None = None
     result_retention: shapes.Retention | None = None
     limits: list[Limit] = []
+    fair_by: shapes.Fields = []
+    paused: bool = False
     unique: Unique | None = None
     redact: bool = False

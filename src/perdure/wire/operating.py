@@ -22,6 +22,9 @@ class Queue(msgspec.Struct, kw_only=True, frozen=True):
     paused: bool
     dead_letters: bool
     depth: int | None
+    concurrency: int | None = None
+    rate: int | None = None
+    per: float | None = None
     counts: dict[str, int]
     oldest_queued_at: datetime | None = None
     missing_kinds: list[str] = []
@@ -138,6 +141,7 @@ class DeclareKind(KindDefinition, kw_only=True):
     lease: shapes.LeaseSeconds | None = None
     max_losses: shapes.Losses | None = None
     capabilities: shapes.Capabilities = msgspec.field(default_factory=list)
+    fair_by: shapes.Fields = msgspec.field(default_factory=list)
     retention: shapes.Retention | shapes.Retentions | None = None
     result_retention: shapes.Retention | None = None
 
@@ -165,6 +169,8 @@ class Kind(msgspec.Struct, kw_only=True, frozen=True):
     on_loss: str
     redact: bool
     limits: list[Limit] = []
+    fair_by: list[str] = []
+    paused: bool = False
     unique: Unique | None = None
     schema: dict[str, Any] | None = None
 

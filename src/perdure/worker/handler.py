@@ -39,6 +39,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     retention: float | dict[str, float] | None = None
     result_retention: float | None = None
     limits: tuple[Limit, ...] = ()
+    fair_by: tuple[str, ...] = ()
     unique: Unique | None = None
     redact: bool = False
 

@@ -16,8 +16,10 @@ from perdure.store.postgres.heads import Heads, Take
 from perdure.store.postgres.marks import Marks
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational.ageing import Ageing
 from perdure.store.relational.bodies import from_columns
-from perdure.store.relational.gates import start
+from perdure.store.relational.ending import begin
+from perdure.store.relational.flow import UNLIMITED, Rooms, rooms_of
 from perdure.store.relational.lanes import Lane, Lanes
 from perdure.store.relational.sweeping import sweep_due, sweep_overdue
 from perdure.store.relational.transaction import batch
@@ -30,6 +32,8 @@ KNOWN_MAX = 256
 """How many workers' rows are remembered."""
 GUESS_AGAIN_US = limits.SECOND_US
 """After a guess was wrong, none is made for so long."""
+TURNS_MAX = 16
+"""How often a claim looks again, where the next tasks of keys that take turns joined while it went on."""
 ROUNDS_MAX = 3
 """How often a claim looks again when others took what it had seen."""
 
@@ -75,6 +79,9 @@ class Claims:
         self._remind = remind
         self._monotonic_us = clock.monotonic_us
         self._known: dict[str, _Worker] = {}
+        self._ageing = Ageing()
+        self.limited = False
+        """Whether a lane that fitted somebody had a limit at the last claim."""
         self._guess_again_us = 0
 
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
@@ -92,22 +99,54 @@ class Claims:
             return []
         leases = request.leases[: limits.CLAIM_MAX_TASKS]
         begun_us = self._monotonic_us()
-        rows = self._guessed(tx, request.worker_id, leases)
+        rooms = UNLIMITED
+        rows = self._guessed(tx, request, leases)
         if rows is None:
             worker = _look(tx, request.worker_id)
             if worker is None or worker.order != WorkerOrder.WORK:
                 return []
-            fitting = self._catalogue.fitting(tx, worker.grants, worker.newest_lane)
+            fitting = self._aged(tx, request, self._catalogue.fitting(tx, worker.grants, worker.newest_lane))
             self._marks.look_below(tx, fitting.rank)
-            rows = self._lease(tx, worker, leases, fitting)
+            self.limited = fitting.limited
+            rooms = rooms_of(tx, fitting.flow, fitting.lanes)
+            rows = self._lease(tx, worker, leases, fitting, rooms)
             self._remember(worker)
         if len(rows) < len(leases):
             self._remind_when_committed(tx, begun_us)
         jobs = {row[23] for row in rows if row[23] is not None}
         if jobs:
             tx.run("job_start", batch=batch(sorted(jobs)))
-        start(tx, [(row[0], row[1], row[18]) for row in rows])
+        rooms.spend(tx, [(row[4], row[0], row[1]) for row in rows if row[22] is not None])
+        self._begin(tx, request, leases, rows, rooms)
         return [_lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
+
+    def _begin(
+        self,
+        tx: Transaction,
+        request: ClaimRequest,
+        leases: Sequence[tuple[str, str]],
+        rows: list[tuple[Any, ...]],
+        rooms: Rooms,
+    ) -> None:
+        """Let the next tasks of keys that take turns join; where the claim got less than it wants, it has them too."""
+        got = rows
+        for _ in range(TURNS_MAX):
+            others = begin(tx, [(row[0], row[1], row[18]) for row in got])
+            worker = self._known.get(request.worker_id)
+            if not others or len(rows) >= len(leases) or worker is None:
+                return
+            fitting = self._aged(tx, request, self._catalogue.fitting(tx, worker.grants, worker.newest_lane))
+            got = self._lease(tx, worker, leases[len(rows) :], fitting, rooms)
+            rooms.spend(tx, [(row[4], row[0], row[1]) for row in got])
+            rows += got
+
+    def _aged(self, tx: Transaction, request: ClaimRequest, fitting: Fitting) -> Fitting:
+        """The same lanes, by the priorities by which they count now."""
+        if not request.ageing_us or len(fitting.bands) <= 1:
+            return fitting
+        heads = [stretch for lane in fitting.rank for stretch in self._marks.stretches(lane)]
+        priorities = self._ageing.priorities(tx, request.ageing_us, heads, fitting.lanes)
+        return Fitting(fitting.lanes, fitting.flow, priorities) if self._ageing.raises else fitting
 
     def _remind_when_committed(self, tx: Transaction, begun_us: int) -> None:
         """Something may be there all the same: below the marks, or in a lane that is not known yet."""
@@ -121,17 +160,20 @@ class Claims:
         self._known[worker.id] = worker
 
     def _guessed(
-        self, tx: Transaction, worker_id: str, leases: Sequence[tuple[str, str]]
+        self, tx: Transaction, request: ClaimRequest, leases: Sequence[tuple[str, str]]
     ) -> list[tuple[Any, ...]] | None:
         """Claim in one message as if the worker's row and the lanes were as they were last; `None` where that is not
         known. Where something else was true, it is all run again without guessing.
         """
+        worker_id = request.worker_id
         guess = self._known.get(worker_id)
         fitting = None if guess is None else self._catalogue.remembered(guess.grants)
         begun_us = self._monotonic_us()
         if guess is None or fitting is None or begun_us < self._guess_again_us:
             return None
-        if any(len(band) > 1 for band in fitting.bands):
+        if fitting.limited or any(len(band) > 1 for band in fitting.bands):
+            return None
+        if len(fitting.bands) > 1 and self._ageing.matters(request.ageing_us, begun_us):
             return None
         below, stale = self._marks.below(fitting.rank), self._catalogue.stale
         takes, _ = self._takes(tx, fitting, len(leases))
@@ -163,16 +205,23 @@ class Claims:
         tx.after_commit(lambda: self._marks.advance(picked))
 
     def _lease(
-        self, tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], fitting: Fitting
+        self,
+        tx: Transaction,
+        worker: _Worker,
+        leases: Sequence[tuple[str, str]],
+        fitting: Fitting,
+        rooms: Rooms = UNLIMITED,
     ) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
         missed = 0
         for _ in range(ROUNDS_MAX):
-            takes, sure = self._takes(tx, fitting, len(leases) - len(rows) + missed)
+            takes, sure = self._takes(tx, fitting, len(leases) - len(rows) + missed, rooms)
             if rows and not takes:
                 break
             got = _lease_from(tx, worker, leases[len(rows) :], takes)
             rows += got
+            for row in got:
+                rooms.take(row[4])
             repeated = any(row[22] is None for row in got)
             missed += sum(take[3] for take in takes) - len(got)
             if sure or repeated or not missed or len(rows) == len(leases):
@@ -180,14 +229,14 @@ class Claims:
         self._advance_when_committed(tx, rows)
         return rows
 
-    def _takes(self, tx: Transaction, fitting: Fitting, want: int) -> tuple[list[Take], bool]:
+    def _takes(self, tx: Transaction, fitting: Fitting, want: int, rooms: Rooms = UNLIMITED) -> tuple[list[Take], bool]:
         """How many to take of which stretch, in order, and whether nothing else could be taken instead.
 
         Where no two lanes have the same priority, one after the other gives what it has. Where some have, their first
         places are compared before anything is locked.
         """
-        if any(len(band) > 1 for band in fitting.bands):
-            return self._heads.takes(tx, fitting, want), False
+        if fitting.limited or any(len(band) > 1 for band in fitting.bands):
+            return self._heads.takes(tx, fitting, want, rooms), False
         stretches = [stretch for lane in fitting.rank for stretch in self._marks.stretches(lane)]
         return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
 

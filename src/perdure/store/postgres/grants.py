@@ -1,6 +1,6 @@
 """Which lanes a worker may claim from, most urgent first."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import msgspec
 from perdure.ambient import Clock
 from perdure.domain import limits
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational.flow import Flow
 from perdure.store.relational.lanes import Lane
 
 _decode = msgspec.json.Decoder().decode
@@ -23,23 +24,33 @@ KNOWN_MAX = 256
 class Fitting:
     """Lanes that fit somebody, and which of them had tasks when all of them were last looked at."""
 
-    def __init__(self, bands: list[list[int]]) -> None:
-        self.bands = bands
+    def __init__(self, lanes: Mapping[int, Lane], flow: Flow, urgency: Mapping[int, int] | None = None) -> None:
+        """`urgency`: the priorities by which the lanes count, where these are not their own."""
+        self.lanes = lanes
+        self.flow = flow
+        self.limited = any(map(flow.limits, lanes.values()))
+        priorities = urgency or {number: lane.priority for number, lane in lanes.items()}
+        self.bands = bands = _bands((priority, number) for number, priority in priorities.items())
         """Lanes by priority, most urgent first."""
         self.rank = {lane: place for place, band in enumerate(bands) for lane in band}
         """Each lane's place among the priorities."""
+        self._priorities = [priorities[band[0]] for band in bands]
         self.busy: set[int] = set()
         self.look_at_all_us = 0
 
+    def priority(self, rank: int) -> int:
+        """The priority of that place among the priorities."""
+        return self._priorities[rank]
+
 
 class Grants(NamedTuple):
-    """What a worker may claim, as its row tells, and what is paused: JSON texts."""
+    """What a worker may claim, as its row tells, and what documents say about claims: JSON texts."""
 
     kinds: str
     queues: str
     organizations: str
     capabilities: str
-    paused: str | None
+    flow: str | None
 
 
 class Catalogue:
@@ -70,7 +81,8 @@ class Catalogue:
         if fitting is None:
             if len(self._fitting) >= KNOWN_MAX:
                 self._fitting.clear()
-            fitting = self._fitting[grants] = Fitting(_bands(self._find(grants)))
+            flow = Flow(_decode(grants.flow or "[]"))
+            fitting = self._fitting[grants] = Fitting(dict(self._find(grants, flow)), flow)
         return fitting
 
     def remembered(self, grants: Grants) -> Fitting | None:
@@ -119,21 +131,19 @@ class Catalogue:
         self._newest = max(self._newest, *found) if found else self._newest
         return found
 
-    def _find(self, grants: Grants) -> Iterable[tuple[int, int]]:
-        """Priority and number of each lane that fits."""
+    def _find(self, grants: Grants, flow: Flow) -> Iterable[tuple[int, Lane]]:
+        """Each lane that fits, by number."""
         kinds, queues, organizations = (set(_decode(text)) for text in grants[:3])
         capabilities = set(_decode(grants.capabilities))
-        paused = {tuple(each) for each in _decode(grants.paused or "[]")}
         for number, lane in self._lanes.items():
             if (
                 lane.kind in kinds
                 and lane.queue in queues
                 and (not organizations or lane.organization in organizations)
                 and capabilities.issuperset(lane.capabilities)
-                and (lane.organization, "queue", lane.queue) not in paused
-                and (lane.organization, "organization", lane.organization) not in paused
+                and not flow.is_paused(lane)
             ):
-                yield lane.priority, number
+                yield number, lane
 
 
 def _bands(fitting: Iterable[tuple[int, int]]) -> list[list[int]]:

@@ -1,12 +1,16 @@
-"""The first tasks of several lanes together, by their places, before anything is locked."""
+"""The first tasks of several lanes together, before anything is locked: organizations take turns, then by place."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from typing import NamedTuple
 
 from perdure.ambient import Clock
+from perdure.domain.fair_share import Line, Shares, Turns
 from perdure.store.postgres.grants import Fitting
 from perdure.store.postgres.marks import Marks, Stretch
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational.flow import UNLIMITED, Rooms
 from perdure.store.relational.transaction import batch
 
 PAGE_MIN = 4
@@ -26,52 +30,106 @@ class Heads:
     def __init__(self, clock: Clock, marks: Marks) -> None:
         self._monotonic_us = clock.monotonic_us
         self._marks = marks
+        self._shares = Shares()
 
-    def takes(self, tx: Transaction, fitting: Fitting, want: int) -> list[Take]:
-        """How many to take of which stretch, so that these are the first `want` of all, in order.
+    def takes(self, tx: Transaction, fitting: Fitting, want: int, rooms: Rooms = UNLIMITED) -> list[Take]:
+        """How many to take of which stretch, so that these are the first `want` of all that have room, in order.
 
         Where many lanes fit, one that was idle when they were last looked at may be passed over for a moment.
         """
         if len(fitting.rank) > LANES_MAX and self._monotonic_us() < fitting.look_at_all_us:
-            takes, _ = self._first(tx, fitting, [lane for lane in fitting.rank if lane in fitting.busy], want)
+            busy = [lane for lane in fitting.rank if lane in fitting.busy]
+            takes, _ = self._first(tx, fitting, busy, want, rooms)
             if sum(take[3] for take in takes) >= want:
                 return takes
         begun_us = self._monotonic_us()
-        takes, fitting.busy = self._first(tx, fitting, fitting.rank, want)
+        takes, fitting.busy = self._first(tx, fitting, fitting.rank, want, rooms)
         ended_us = self._monotonic_us()
         fitting.look_at_all_us = ended_us + ALL_SHARE * (ended_us - begun_us)
         return takes
 
-    def _first(self, tx: Transaction, fitting: Fitting, lanes: Iterable[int], want: int) -> tuple[list[Take], set[int]]:
+    def _first(
+        self, tx: Transaction, fitting: Fitting, lanes: Iterable[int], want: int, rooms: Rooms
+    ) -> tuple[list[Take], set[int]]:
         """What to take, and which of the lanes have tasks."""
         stretches = [(fitting.rank[lane], stretch) for lane in lanes for stretch in self._marks.stretches(lane)]
-        first, busy = _first_of(tx, stretches, want)
+        first, busy = self._first_of(tx, fitting, stretches, want, rooms)
         takes = [(*stretches[index][1], count, stretches[index][0]) for index, count in Counter(first).items()]
         return takes, {stretches[index][1][0] for index in busy}
 
+    def _first_of(
+        self, tx: Transaction, fitting: Fitting, stretches: Sequence[tuple[int, Stretch]], want: int, rooms: Rooms
+    ) -> tuple[list[int], set[int]]:
+        """The stretch of each of the first `want` entries, and which stretches have any; the lowest rank goes first.
 
-def _first_of(tx: Transaction, stretches: Sequence[tuple[int, Stretch]], want: int) -> tuple[list[int], set[int]]:
-    """The stretch of each of the first `want` entries of all, and which stretches have any; the lowest rank goes first.
+        Of each stretch a few are read, and more only where those all belong to the first ones.
+        """
+        found: dict[int, list[int]] = {}
+        begin = {index: stretch[1] for index, (_, stretch) in enumerate(stretches) if rooms.has(stretch[0])}
+        count = min(want, max(PAGE_MIN, 2 * want // max(1, len(stretches))))
+        chosen = _Choice([], {})
+        while begin:
+            read = _read(tx, stretches, begin, count)
+            for index, places in read.items():
+                found.setdefault(index, []).extend(places)
+            chosen = self._choose(fitting, stretches, found, want, rooms)
+            used = Counter(chosen.stretches)
+            begin = {
+                index: places[-1] + 1
+                for index, places in read.items()
+                if len(places) == count and used[index] == len(found[index])
+            }
+            count = want
+        for priority, turns in chosen.turns.items():
+            self._shares.keep(priority, turns)
+        return chosen.stretches, set(found)
 
-    Of each stretch a few are read, and more only where those all belong to the first ones.
-    """
-    found: list[tuple[int, int, int]] = []
-    busy: set[int] = set()
-    begin = {index: stretch[1] for index, (_, stretch) in enumerate(stretches)}
-    count = min(want, max(PAGE_MIN, 2 * want // max(1, len(stretches))))
-    while begin:
-        read = _read(tx, stretches, begin, count)
-        busy.update(read)
-        found += [(stretches[index][0], place, index) for index, places in read.items() for place in places]
-        found.sort()
-        del found[want:]
-        begin = {
-            index: places[-1] + 1
-            for index, places in read.items()
-            if len(places) == count and (len(found) < want or (stretches[index][0], places[-1], index) < found[-1])
-        }
-        count = want
-    return [index for _, _, index in found], busy
+    def _choose(
+        self,
+        fitting: Fitting,
+        stretches: Sequence[tuple[int, Stretch]],
+        found: Mapping[int, Sequence[int]],
+        want: int,
+        rooms: Rooms,
+    ) -> "_Choice":
+        """The first ones of what was found: priorities one after the other, organizations by turns, then by place."""
+        rooms = rooms.copy()
+        choice = _Choice([], {})
+        for rank, band in groupby(sorted(found, key=lambda index: stretches[index][0]), lambda i: stretches[i][0]):
+            lines: dict[str, list[tuple[int, int]]] = {}
+            for index in band:
+                organization = fitting.lanes[stretches[index][1][0]].organization
+                lines.setdefault(organization, []).extend((place, index) for place in found[index])
+            left = want - len(choice.stretches)
+            ordered = {name: sorted(line) for name, line in lines.items()}
+            roomy = {name: _with_room(places, stretches, rooms) for name, places in ordered.items()}
+            if len(roomy) == 1:
+                (line,) = roomy.values()
+                choice.stretches.extend(islice(line, left))
+            elif left:
+                waiting = {name: Line(ordered[name][0][0], each) for name, each in roomy.items()}
+                turns = self._shares.turns(fitting.priority(rank), waiting, left, fitting.flow.weight)
+                choice.turns[fitting.priority(rank)] = turns
+                choice.stretches.extend(turns.picked)
+        return choice
+
+
+class _Choice(NamedTuple):
+    """Stretches of what is to be taken, in order, and the turns of organizations by priority."""
+
+    stretches: list[int]
+    turns: dict[int, Turns[int]]
+
+
+def _with_room(
+    line: Iterable[tuple[int, int]], stretches: Sequence[tuple[int, Stretch]], rooms: Rooms
+) -> Iterator[int]:
+    """The stretches of a line's tasks that have room, in order."""
+    for _, index in line:
+        lane = stretches[index][1][0]
+        if rooms.has(lane):
+            rooms.take(lane)
+            yield index
 
 
 def _read(

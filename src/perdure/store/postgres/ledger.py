@@ -9,6 +9,7 @@ from perdure.store.postgres import growing, job_submission, renewing, settling, 
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.folding import Folds
 from perdure.store.relational import sweeping
+from perdure.store.relational.flow import announcing
 from perdure.store.relational.ledger import RelationalLedger, Shapes
 from perdure.store.relational.operation import Writer
 from perdure.store.relational.views import Readers
@@ -28,7 +29,7 @@ class PostgresLedger(RelationalLedger):
             submission.submit,
             job_submission.submit_jobs,
             claims.claim,
-            settling.settle,
+            announcing(settling.settle, claims),
             renewing.renew,
             growing.grow,
         )

@@ -11,7 +11,16 @@ from perdure.domain import limits
 from perdure.domain.policy import SYSTEM
 from perdure.domain.states import HELD, WAITING, Reason, TaskState
 from perdure.store.relational.counting import CANCELLING, PENDING, QUEUED, count_moves
-from perdure.store.relational.gates import Leaving, Named, free_slots, pass_gates, stage_next
+from perdure.store.relational.gates import (
+    Leaving,
+    Named,
+    Started,
+    free_slots,
+    free_turns,
+    pass_gates,
+    stage_next,
+    start,
+)
 from perdure.store.relational.line import places
 from perdure.store.relational.looking import look
 from perdure.store.relational.transaction import Transaction, batch
@@ -144,6 +153,14 @@ def open_gates(tx: Transaction, gates: Sequence[int]) -> None:
     """Let the tasks join whose turn it is at gates that may have room."""
     if gates and stage_next(tx, gates):
         join(tx)
+
+
+def begin(tx: Transaction, started: Sequence[Started]) -> bool:
+    """What follows where tasks with gates are claimed. Returns whether the next of their keys may have joined."""
+    start(tx, started)
+    freed = free_turns(tx, started)
+    open_gates(tx, freed)
+    return bool(freed)
 
 
 def join_again(tx: Transaction, returned: Sequence[int]) -> None:

@@ -25,8 +25,11 @@ Leaving = tuple[int, bool]
 """A task that has left its lane, by number, and whether it ended."""
 
 _OPTION = '"gates":'
+_FAIR_OPTION = f'["{GateSort.FAIR}",'
 _FRONT_BITS = 48
 """Turns at a gate: priority above, then the number of the task."""
+_FAIR_BITS, _TICK_BITS, _NUMBER_BITS = 59, 12, 18
+"""Turns of those whose keys take turns: priority, when they came to the gate, and the end of the task's number."""
 
 
 def has_gates(options: str | None) -> bool:
@@ -63,9 +66,14 @@ class _Arrival:
         self.gates = [Gate._make((GateSort(sort), *rest)) for sort, *rest in gates]
         self.held = frozenset(held)
 
-    def turn(self, sort: GateSort) -> int:
+    def turn(self, sort: GateSort, now_us: int) -> int:
         """Its turn at a gate of this sort."""
-        return int(self.n) if sort is GateSort.ORDER else (9 - self.priority << _FRONT_BITS) + self.n
+        if sort is GateSort.ORDER:
+            return int(self.n)
+        if sort is not GateSort.FAIR and any(gate.sort is GateSort.FAIR for gate in self.gates):
+            ticks = now_us >> _TICK_BITS
+            return int((9 - self.priority << _FAIR_BITS) + (ticks << _NUMBER_BITS) + self.n % (1 << _NUMBER_BITS))
+        return int((9 - self.priority << _FRONT_BITS) + self.n)
 
 
 class Passing:
@@ -89,7 +97,7 @@ def pass_gates(tx: Transaction) -> list[Named]:
     passing = Passing()
     # Those whose turn it is come first.
     for each in sorted(arrivals, key=lambda arrival: arrival.at is None):
-        _arrive(each, rooms, passing)
+        _arrive(each, rooms, passing, tx.now_us)
     if passing.taken:
         tx.run("slot_take", batch=batch(passing.taken))
     if passing.left:
@@ -114,7 +122,7 @@ def _rooms(tx: Transaction, arrivals: Sequence[_Arrival]) -> dict[tuple[str, Gat
     return {(each.named[0], gate): rooms[each.named[0], *gate[:3]] for each in arrivals for gate in each.gates}
 
 
-def _arrive(each: _Arrival, rooms: dict[tuple[str, Gate], _Room], passing: Passing) -> None:
+def _arrive(each: _Arrival, rooms: dict[tuple[str, Gate], _Room], passing: Passing, now_us: int) -> None:
     for gate in each.gates:
         room = rooms[each.named[0], gate]
         if room.number in each.held:
@@ -123,7 +131,7 @@ def _arrive(each: _Arrival, rooms: dict[tuple[str, Gate], _Room], passing: Passi
             room.free -= 1
             passing.taken.append((room.number, each.n))
             continue
-        passing.blocked.append((each.n, room.number, each.turn(gate.sort)))
+        passing.blocked.append((each.n, room.number, each.turn(gate.sort, now_us)))
         if room.when_full is WhenFull.CANCEL_NEWEST:
             passing.unwanted.append(each.named)
         else:
@@ -151,19 +159,35 @@ def _gates(rows: Iterable[tuple[Any, ...]]) -> list[int]:
 
 def stage_next(tx: Transaction, gates: Collection[int]) -> bool:
     """Stage in `joining` the tasks whose turn it is at gates that may have room. Returns whether there are any."""
-    waited = tx.document("gate_take", batch=batch(sorted(gates))) if gates else None
+    waited = tx.document("gate_take", batch=batch(list(gates))) if gates else None
     room = tx.document("gate_room", batch=batch(waited)) if waited else None
     if not room:
         return False
-    tx.run("gate_next", batch=batch(room))
+    order = {gate: place for place, gate in enumerate(gates)}
+    tx.run("gate_next", batch=batch(sorted(room, key=lambda each: order[each[0]])))
     return True
 
 
-def start(tx: Transaction, started: Iterable[tuple[str, str, str | None]]) -> None:
-    """Note that tasks (organization, id, options) start, where that counts against a rate."""
+Started = tuple[str, str, str | None]
+"""A task that was claimed: organization, id and options."""
+
+
+def start(tx: Transaction, started: Iterable[Started]) -> None:
+    """Note that tasks start, where that counts against a rate."""
     rated = [(organization, id) for organization, id, options in started if has_gates(options)]
     if rated:
         tx.run("slot_start", batch=batch(rated))
+
+
+def free_turns(tx: Transaction, started: Iterable[Started]) -> list[int]:
+    """Take back the turns of tasks that were claimed and whose keys take turns. Returns the gates in the same order, in
+    which the next of their keys are to join: so nobody gains by being claimed together with others.
+    """
+    fair = [(organization, id) for organization, id, options in started if options and _FAIR_OPTION in options]
+    turns = tx.document("slot_turns", batch=batch(fair)) if fair else []
+    if turns:
+        tx.run("slot_pass", batch=batch(turns))
+    return [gate for gate, _ in turns]
 
 
 def remove_unused(tx: Transaction, count: int) -> None:

@@ -14,6 +14,9 @@ class _Policy(msgspec.Struct):
     paused: bool = _DEFAULTS.paused
     dead_letters: bool = _DEFAULTS.dead_letters
     depth: int | None = _DEFAULTS.depth
+    concurrency: int | None = _DEFAULTS.concurrency
+    rate: int | None = _DEFAULTS.rate
+    per: float | None = _DEFAULTS.per
 
 
 class _Queues(msgspec.Struct):
@@ -48,6 +51,9 @@ def queues(tx: Transaction, organization: str) -> list[QueueView]:
             paused=policy.paused,
             dead_letters=policy.dead_letters,
             depth=policy.depth,
+            concurrency=policy.concurrency,
+            rate=policy.rate,
+            per=policy.per,
             counts=counts.get(name, {}),
             oldest_queued_us=oldest.get(name),
             missing_kinds=tuple(missing.get(name, ())),

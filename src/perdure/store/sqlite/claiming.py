@@ -14,8 +14,8 @@ from perdure.store.ledger import ClaimRequest, WorkerOrder
 from perdure.store.relational.ageing import Ageing
 from perdure.store.relational.bodies import from_columns
 from perdure.store.relational.counting import LEASED, QUEUED, count_moves
+from perdure.store.relational.ending import begin
 from perdure.store.relational.flow import Flow, Rooms, rooms_of
-from perdure.store.relational.gates import start
 from perdure.store.relational.lanes import Lane, Lanes
 from perdure.store.relational.sweeping import sweep_due, sweep_overdue
 from perdure.store.relational.transaction import batch
@@ -25,6 +25,8 @@ _NO_PAYLOAD = Body(b"null")
 PAGE_ROWS = 32
 """How many entries of a lane are read at a time, at most, where several lanes compete."""
 PAGE_MIN_ROWS = 4
+ROUNDS_MAX = 16
+"""How often a claim looks again, where the next tasks of keys that take turns joined while it went on."""
 
 
 class _Grants(NamedTuple):
@@ -83,17 +85,32 @@ class Claims:
             if repeated:
                 return [_lease_of(row) for row in _read(tx, repeated)]
         want = min(len(request.leases), grants.capacity - grants.held, limits.CLAIM_MAX_TASKS)
-        picked = self._pick(tx, grants, lanes, want, request.ageing_us) if want > 0 else []
+        leased: list[list[Any]] = []
+        for _ in range(ROUNDS_MAX):
+            left = request.leases[len(leased) : max(want, 0)]
+            rows, others = self._lease(tx, grants, lanes, request, left) if left else ([], False)
+            leased += rows
+            if not others:
+                break
+        return [_lease_of(row) for row in leased]
+
+    def _lease(
+        self, tx: Transaction, grants: _Grants, lanes: Lanes, request: ClaimRequest, leases: Sequence[tuple[str, str]]
+    ) -> tuple[list[list[Any]], bool]:
+        """Lease what is in line now. Returns also whether others may have joined the line in their place."""
+        picked, rooms = self._pick(tx, grants, lanes, len(leases), request.ageing_us)
         if not picked:
-            return []
-        rows = [(n, *lease) for n, lease in zip(picked, request.leases, strict=False)]
+            return [], False
+        rows = [(n, *lease) for n, lease in zip(picked, leases, strict=False)]
         tx.run("claim_lease", worker=request.worker_id, batch=batch(rows))
         leased = _read(tx, rows)
         _tally(tx, leased)
-        start(tx, [(row[0], row[1], row[20]) for row in leased])
-        return [_lease_of(row) for row in leased]
+        rooms.spend(tx, [(row[24], row[0], row[1]) for row in leased])
+        return leased, begin(tx, [(row[0], row[1], row[20]) for row in leased])
 
-    def _pick(self, tx: Transaction, grants: _Grants, lanes: Lanes, want: int, ageing_us: int) -> list[int]:
+    def _pick(
+        self, tx: Transaction, grants: _Grants, lanes: Lanes, want: int, ageing_us: int
+    ) -> tuple[list[int], Rooms]:
         """The numbers of the next tasks for the worker: by priority; then organizations take turns; then by age."""
         heads = dict(tx.document("lane_ready"))
         known = lanes.describe(tx, heads)
@@ -101,15 +118,14 @@ class Claims:
         self.limited = flow.limited
         fitting = {number: lane for number, lane in known.items() if grants.fit(lane) and not flow.is_paused(lane)}
         rooms = rooms_of(tx, flow, fitting)
-        urgency = self._ageing.priorities(tx, ageing_us, heads, fitting)
+        urgency = self._ageing.priorities(tx, ageing_us, heads.items(), fitting)
         picked: list[tuple[int, int]] = []
         for priority, band in groupby(sorted(fitting, key=lambda lane: -urgency[lane]), key=urgency.__getitem__):
             ready = {lane: heads[lane] for lane in band if rooms.has(lane)}
             picked += self._pick_band(tx, _Band(priority, ready, known, rooms), flow, want - len(picked))
             if len(picked) >= want:
                 break
-        rooms.spend(tx, picked)
-        return [n for _, n in picked]
+        return [n for _, n in picked], rooms
 
     def _pick_band(self, tx: Transaction, band: _Band, flow: Flow, want: int) -> list[tuple[int, int]]:
         """The next tasks of lanes of one priority, as (lane, number)."""

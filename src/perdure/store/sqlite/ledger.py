@@ -1,5 +1,6 @@
 """The ledger of this store: shared operations, and its own submission, claim, settle and renewal."""
 
+from perdure.store.relational.flow import announcing
 from perdure.store.relational.ledger import RelationalLedger, Shapes
 from perdure.store.sqlite import claiming, growing, job_submission, renewing, settling
 from perdure.store.sqlite.lone_submission import LoneSubmission
@@ -11,11 +12,12 @@ class SqliteLedger(RelationalLedger):
     """Meets `store.ledger.Ledger`."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
+        claims = claiming.Claims()
         shapes = Shapes(
             LoneSubmission().submit,
             job_submission.submit_jobs,
-            claiming.claim,
-            settling.settle,
+            claims.claim,
+            announcing(settling.settle, claims),
             renewing.renew,
             growing.grow,
         )

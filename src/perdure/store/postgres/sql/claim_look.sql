@@ -1,5 +1,5 @@
 -- What a worker may claim, with its row locked, so that its claims come one after the other; and what has to be done
--- before one: whether tasks are due or overdue, which is the newest lane, and what is paused.
+-- before one: whether tasks are due or overdue, which is the newest lane, and what documents say about claims.
 SELECT
     kinds::text, queues::text, organizations::text, capabilities::text, capacity, ordered, held_from,
     least((
@@ -22,9 +22,17 @@ SELECT
     )) <= %(now)s::bigint,
     (SELECT max(lane) FROM perdure_lanes AS lanes),
     (
-        SELECT jsonb_agg(jsonb_build_array(organization, type, name) ORDER BY organization, type, name)::text
+        SELECT jsonb_agg(
+            jsonb_build_array(
+                organization, type, name, document -> 'paused', document -> 'concurrency', document -> 'rate',
+                document -> 'per', document -> 'weight'
+            ) ORDER BY organization, type, name
+        )::text
         FROM perdure_definitions AS definitions
-        WHERE type IN ('queue', 'organization') AND document ->> 'paused' = 'true'
+        WHERE type IN ('queue', 'organization', 'kind') AND (
+            document ->> 'paused' = 'true' OR document ->> 'concurrency' IS NOT NULL OR document ->> 'rate' IS NOT NULL
+            OR document ->> 'weight' IS NOT NULL
+        )
     )
 FROM perdure_workers AS workers
 WHERE id = %(worker)s::text AND left_us IS NULL

@@ -4,5 +4,5 @@ DELETE FROM perdure_slots AS slots
 USING jsonb_array_elements(%(batch)s::jsonb) AS leaving (value), perdure_gates AS gates
 WHERE slots.n = ANY (ARRAY[(leaving.value ->> 0)::bigint]) AND slots.free_us IS NULL
 AND gates.gate = slots.gate
-AND ((leaving.value ->> 1) IN ('1', 'true') OR gates.sort = 'concurrency')
+AND ((leaving.value ->> 1) IN ('1', 'true') OR gates.sort IN ('concurrency', 'fair'))
 RETURNING slots.gate

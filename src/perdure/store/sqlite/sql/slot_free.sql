@@ -7,6 +7,6 @@ AND (n, gate) IN (
     FROM json_each(:batch) AS leaving
     CROSS JOIN perdure_slots AS held INDEXED BY perdure_slots_by_task ON held.n = leaving.value ->> 0 AND held.free_us IS NULL
     CROSS JOIN perdure_gates AS gates ON gates.gate = held.gate
-    WHERE leaving.value ->> 1 OR gates.sort = 'concurrency'
+    WHERE leaving.value ->> 1 OR gates.sort IN ('concurrency', 'fair')
 )
 RETURNING gate
