@@ -14,6 +14,8 @@ schemathesis.openapi.format("etag", st.sampled_from(["*", '"1-0123456789ab"']))
 KNOWN = {"name", "on_failure"}
 NEAR = st.integers(0, 10**7).map(lambda seconds: (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat())
 schemathesis.openapi.format("date-time", NEAR)
+schemathesis.openapi.format("cron", st.sampled_from(["*/5 * * * *", "0 3 * * MON-FRI", "@daily", "30 0 3 L * *"]))
+schemathesis.openapi.format("time-zone", st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]))
 
 
 @schemathesis.hook
@@ -32,8 +34,24 @@ def before_call(context, case, kwargs):
             for number, task in enumerate(body["tasks"]):
                 if isinstance(task, dict):
                     part(number, task, fits)
+        if fits and case.operation.path.startswith("/v1/schedules/"):
+            schedule(body)
+    if fits and isinstance(query, dict) and not is_instant(query.get("after")):
+        query.pop("after", None)
     if isinstance(query, dict) and isinstance(query.get("wait"), int | float) and 0 <= query["wait"] <= 30:
         query["wait"] = 0
+
+
+def schedule(body):
+    """When and what are said once each; a backfill is of a time that has passed."""
+    if {"start", "end"} == body.keys():
+        body.update(start="2026-01-01T00:00:00Z", end="2026-01-02T00:00:00Z")
+        return
+    for field in ("every", "at", "gap", "fold", "start", "end", "job"):
+        body.pop(field, None)
+    body["cron"] = body.get("cron") or "@daily"
+    body["task"] = body.get("task") or {"kind": "k"}
+    body["task"].pop("delay", None)
 
 
 def adjust(body, fits):

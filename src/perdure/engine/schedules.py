@@ -10,7 +10,7 @@ from perdure.domain.schedule import Passed, SkipReason, Stretch, due_instants, p
 from perdure.domain.timing import next_instant
 from perdure.engine.ask_schedule import AskSchedule
 from perdure.engine.definitions import ANY, NONE
-from perdure.engine.names import WordCheck
+from perdure.engine.names import WordCheck, check_title
 from perdure.engine.quantities import check_count
 from perdure.engine.requests import Principal
 from perdure.engine.schedule_definition import (
@@ -61,6 +61,8 @@ class Scheduling:
     ) -> SchedulePage:
         """Schedules by name; only those of a declared set where that is named."""
         check_count(limit, "limit", 1, limits.LIST_MAX_ROWS)
+        if of_set is not None:
+            check_title(of_set, "set")
         now_us = await self._ledger.now_us()
         found = await self._schedules.page(by.organization, cursor or "", limit + 1, of_set)
         shown = [self._shown(each, now_us) for each in found[:limit]]
@@ -79,19 +81,22 @@ class Scheduling:
         """
         self._name(name)
         wanted = definition_of(definition)
+        now_us = await self._ledger.now_us()
+        # What can never be is told before what is there is looked at.
+        understand(by.organization, name, wanted, now_us, self._zones, now_us)
+        await self._work.build(wanted, by.organization, name, by.name, now_us)
         document = document_of(wanted)
         for _ in range(PUT_TRIES):
-            now_us = await self._ledger.now_us()
             before = await self._schedules.get(by.organization, name)
             _check_expected(name, before, expected)
             change = self._change(name, wanted, before, now_us, by)
             if before is not None and before.document == document:
                 return self._shown(before, now_us)
-            await self._work.build(wanted, by.organization, name, by.name, now_us)
             try:
                 stored = await self._schedules.put(by.organization, name, document, by.name, **change._asdict())
             except Conflict:
                 # Somebody else has changed it, or it has fired, meanwhile: what is there now decides.
+                now_us = await self._ledger.now_us()
                 continue
             self._wakeups.announce(Topic.CONTROL)
             return self._shown(stored, now_us)._replace(created=before is None)

@@ -1,7 +1,7 @@
 """The routes of schedules."""
 
 from perdure.errors import Conflict, NotFound, Overloaded, PreconditionFailed, TooLarge
-from perdure.gateway.route import Route
+from perdure.gateway.route import LARGE_MAX_BYTES, Route
 from perdure.wire import schedules as bodies
 
 _ONE = "/v1/schedules/{schedule}"
@@ -39,6 +39,7 @@ SCHEDULES: tuple[Route, ...] = (
         statuses=(200, 201),
         problems=(Conflict, PreconditionFailed, TooLarge),
         conditional=True,
+        max_bytes=LARGE_MAX_BYTES,
     ),
     Route(
         "DELETE",
