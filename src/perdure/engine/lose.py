@@ -100,9 +100,13 @@ class Lose:
         self._store_was_away = False
         self._last_run_us = self._clock.monotonic_us()
         moved = sum(answer.answer is SettleAnswer.APPLIED for answer in answers)
-        quiet = not found and not await self._ledger.holding()
+        # What is claimed elsewhere from now on, unheard of, cannot be lost before this run comes again.
+        quiet = not found and self._leases_outlast_quiet() and not await self._ledger.holding()
         self._paused_us = QUIET_US if quiet else self.interval_us
         return Swept(moved, None, len(found) >= limits.SWEEP_MAX_TASKS and moved > 0, quiet)
+
+    def _leases_outlast_quiet(self) -> bool:
+        return min(self._leases_us(), default=QUIET_US) >= QUIET_US
 
     async def _look_for_doubts(self, started_us: int, found: list[Doubtful]) -> None:
         ended_us = self._clock.monotonic_us()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from perdure.domain.task import Body
+from perdure.domain.why import Obstacle
 from perdure.engine.job_timeline import JobTimeline, TimelineTask
 from perdure.engine.schedule_views import ScheduleView
 from perdure.store import views
@@ -178,6 +179,7 @@ VIEWS: dict[type, type] = {
     operating.Worker: views.WorkerView,
     schedules.Schedule: ScheduleView,
     schedules.Fire: Fire,
+    tasks.Obstacle: Obstacle,
 }
 """Which view each body shows."""
 
