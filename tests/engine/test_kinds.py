@@ -70,6 +70,23 @@ async def test_declaring_the_same_again_writes_nothing(bench: Bench) -> None:
     assert stored.version == 2
 
 
+async def test_a_paused_kind_stays_paused_whatever_its_workers_declare(bench: Bench) -> None:
+    await bench.engine.declare([KindDefinition(kind=KIND, priority=1)], ME)
+    await bench.engine.put_definition("kind", KIND, {"kind": KIND, "priority": 1, "paused": True}, ME)
+    await bench.engine.declare([KindDefinition(kind=KIND, priority=2)], ME)
+    (kind,) = await bench.engine.kinds(ME)
+    assert (kind.defaults.priority, kind.paused) == (2, True)
+    await bench.engine.put_definition("kind", KIND, {"kind": KIND, "priority": 2}, ME)
+    (kind,) = await bench.engine.kinds(ME)
+    assert not kind.paused
+
+
+async def test_keys_take_turns_by_the_fields_that_the_kind_names(bench: Bench) -> None:
+    await bench.engine.declare([KindDefinition(kind=KIND, fair_by=["customer"])], ME)
+    answers = [await bench.answer(payload={"customer": name}) for name in ("a", "a", "b")]
+    assert [str(each.state) for each in answers] == ["queued", "pending", "queued"]
+
+
 async def test_a_definition_that_nobody_here_understands_is_as_if_it_were_not_there(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
