@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import perdure
-from chaos import faults
+from chaos import faults, unique_racing
 from chaos.app import die_with_parent, make_app
 from chaos.effects import Effects
 from chaos.operations import OperationLog
@@ -110,8 +110,11 @@ def _main() -> None:
     orders = json.loads(text)
     log = OperationLog(Path(path))
     app = make_app(store, Effects(Path(path).with_suffix(".no-effects")))
-    if orders["do"] == "race":
-        race(app, log, orders)
+    if orders["do"] in ("race", "unique"):
+        if orders["do"] == "race":
+            race(app, log, orders)
+        else:
+            unique_racing.race(app, log, orders, store)
         app.sync.close()
         return
 

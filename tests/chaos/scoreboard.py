@@ -8,7 +8,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from chaos import databases, deaths, disks, gateways, latency, pauses, races, scheduling, server_disks, strangers
+from chaos import (
+    databases,
+    deaths,
+    disks,
+    flows,
+    gateways,
+    latency,
+    pauses,
+    races,
+    scheduling,
+    server_disks,
+    strangers,
+    unique_races,
+)
 from chaos.arena import Arena, NotRun, held
 from chaos.grounds import STORES, ground
 
@@ -71,11 +84,14 @@ CASES = (
     Case("27", "fan-in race", races.fan_in, 400),
     Case("28", "cancel race", races.cancel_race, 400),
     Case("29", "idempotency race", races.one_key),
+    Case("29", "unique race", unique_races.unique_race, 300),
+    Case("29", "debounce race", unique_races.debounce_race, 300),
     Case("30", "two schedulers", scheduling.two_schedulers, 300),
     Case("31", "hostile payloads", strangers.hostile),
     Case("32", "slow and greedy", strangers.slow_and_greedy, 240, short=False),
     Case("", "SIGTERM", deaths.told_to_end_in_the_middle),
     Case("", "renews for ever", pauses.renews_for_ever, patient=True),
+    Case("", "limits under kills", flows.limits_under_kills, 500),
     Case("", "two processes", latency.two_processes, 240),
 )
 

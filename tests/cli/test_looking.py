@@ -17,7 +17,8 @@ from perdure.errors import StoreBusy
 def test_a_submitted_task_is_listed_and_shown(perdure: Perdure) -> None:
     submitted = perdure("submit", "email.send", '{"to": "a@b.org"}', "--priority", "7", "--label", "team=x", "--json")
     assert submitted.code == 0
-    assert submitted.json == {"id": submitted.json["id"], "state": "queued", "replayed": False}
+    told = {"state": "queued", "replayed": False, "outcome": "created"}
+    assert submitted.json == {"id": submitted.json["id"], **told}
     task_id = submitted.json["id"]
     [row] = perdure("task", "list", "--json").json["tasks"]
     assert (row["id"], row["kind"], row["priority"], row["labels"]) == (task_id, "email.send", 7, {"team": "x"})

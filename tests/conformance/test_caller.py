@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.making import DONE, FAILED, HOUR, ORGANIZATION, RESULT, World, settling, us
@@ -12,7 +13,8 @@ from perdure.domain.outcome import Failed, Failure, HandedBack, Snoozed, Succeed
 from perdure.domain.settlement import Receipt, Settlement, settle
 from perdure.domain.states import AttemptState, Reason, TaskState
 from perdure.domain.task import Body
-from perdure.errors import LeaseLost, Misuse
+from perdure.domain.unique import SubmitOutcome, Unique
+from perdure.errors import LeaseLost, Misuse, UniqueConflict
 from perdure.store.ledger import CancelAnswer, SettleAnswer, Submitted, WorkerOrder
 
 EFFECT = Body(b'"from the receipt"')
@@ -306,3 +308,40 @@ async def test_a_repeat_of_a_settle_by_receipt_is_answered_the_same(world: World
         again = await world.ledger.settle([settling(lease, DONE)])
     assert again[0].state is first[0].state is TaskState.SUCCEEDED
     assert again[0].answer is SettleAnswer.REPLAYED
+
+
+# Unique tasks
+
+
+def unique(choice: Any = "reject", **given: Any) -> str:
+    return msgspec.json.encode({"unique": Unique(on_conflict=choice, **given).key("work")}).decode()
+
+
+async def test_a_key_taken_within_is_held_once_the_caller_commits(world: World) -> None:
+    with world.unchanged(), within(world) as own:
+        submit_within(world, own, world.task(options=unique()))
+        raise Rollback
+    first = world.task(options=unique())
+    with within(world) as own:
+        submit_within(world, own, first)
+    (refused,) = await world.submit_all([world.task(options=unique())])
+    assert isinstance(refused, UniqueConflict)
+    assert refused.task_id == first.id
+
+
+@pytest.mark.parametrize(
+    ("choice", "given", "outcome"),
+    [("replace", {}, SubmitOutcome.REPLACED), ("debounce", {"wait": 5}, SubmitOutcome.DEBOUNCED)],
+)
+async def test_a_holder_is_moved_exactly_if_the_caller_commits(
+    world: World, choice: str, given: dict[str, Any], outcome: SubmitOutcome
+) -> None:
+    first = await world.submit(options=unique())
+    with world.unchanged(), within(world) as own:
+        (answer,) = submit_within(world, own, world.task(options=unique(choice, **given)))
+        assert answer.outcome is outcome
+        raise Rollback
+    with within(world) as own:
+        submit_within(world, own, world.task(options=unique(choice, **given)))
+    moved = TaskState.CANCELLED if outcome is SubmitOutcome.REPLACED else TaskState.PENDING
+    assert await world.state(first) is moved

@@ -1,82 +1,15 @@
 """Unique tasks: of those with one key one is there at a time, or in a while; each submitter learns what came of it."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
 
-import msgspec
 import pytest
 
-from conformance.making import DONE, FAILED, World, retry_in, us
+from conformance.making import DONE, World, settling, us
+from conformance.uniques import CREATED, DEBOUNCED, EXISTING, REPLACED, in_state, options, submit, try_submit
 from perdure.domain.gate import Gate, GateSort
-from perdure.domain.retention import Retention
-from perdure.domain.settlement import Settlement
 from perdure.domain.states import ENDED, UNFINISHED, WAITING, Reason, TaskState
-from perdure.domain.unique import SubmitOutcome, Unique
-from perdure.errors import Overloaded, PerdureError, UniqueConflict
-from perdure.store.ledger import JobSubmitted, SettleAnswer, Submitted
-
-CREATED, EXISTING = SubmitOutcome.CREATED, SubmitOutcome.EXISTING
-REPLACED, DEBOUNCED = SubmitOutcome.REPLACED, SubmitOutcome.DEBOUNCED
-KEY = 'work {"customer":"acme"}'
-
-
-def options(choice: Any = "reject", key: str = KEY, gates: Sequence[Gate] = (), **given: Any) -> str:
-    """The options of a unique task."""
-    document: dict[str, Any] = {"unique": Unique(on_conflict=choice, **given).key(key)}
-    return msgspec.json.encode({**document, **({"gates": gates} if gates else {})}).decode()
-
-
-async def try_submit(world: World, unique: str = "reject", **given: Any) -> Submitted | PerdureError:
-    """Submit a unique task; whatever comes of it."""
-    of_task = {name: given.pop(name) for name in ("payload", "ttl", "delay", "id", "organization") if name in given}
-    for name in ("idempotency_key", "request_hash", "queue"):
-        if name in given:
-            of_task[name] = given.pop(name)
-    (answer,) = await world.submit_all([world.task(options=options(unique, **given), **of_task)])
-    return answer
-
-
-async def submit(world: World, unique: str = "reject", **given: Any) -> Submitted:
-    """Submit a unique task that is not refused."""
-    answer = await try_submit(world, unique, **given)
-    assert isinstance(answer, Submitted), answer
-    return answer
-
-
-async def in_state(world: World, state: TaskState, **given: Any) -> str:
-    """A unique task in this state."""
-    if state is TaskState.PENDING:
-        return (await submit(world, delay=1000, **given)).id
-    if state is TaskState.EXPIRED:
-        task = (await submit(world, ttl=1, **given)).id
-        world.advance(1)
-        await world.ledger.expire(100)
-        return task
-    task = (await submit(world, **given)).id
-    if state is TaskState.QUEUED:
-        return task
-    if state is TaskState.CANCELLED:
-        await world.cancel(task)
-        return task
-    lease = await world.claim_one()
-    if state in (TaskState.RUNNING, TaskState.CANCELLING):
-        await world.start(lease)
-    if state is TaskState.CANCELLING:
-        await world.cancel(task)
-    settlements = {
-        TaskState.RETRYING: retry_in(1000),
-        TaskState.SUCCEEDED: DONE,
-        TaskState.PARTIALLY_SUCCEEDED: Settlement.succeeded_partly(DONE.result, "most") if DONE.result else DONE,
-        TaskState.DEAD_LETTERED: FAILED,
-        TaskState.FAILED: Settlement.failed(FAILED.error, Reason.EXHAUSTED, dead_letters=False)
-        if FAILED.error
-        else FAILED,
-    }
-    if state in settlements:
-        await world.finish(lease, settlement=settlements[state])
-    assert await world.state(task) is state
-    return task
+from perdure.errors import UniqueConflict
+from perdure.store.ledger import SettleAnswer, Submitted
 
 
 @pytest.mark.parametrize("state", sorted(UNFINISHED))
@@ -318,118 +251,6 @@ async def test_twins_by_both_keys_are_one(world: World) -> None:
     ]
 
 
-async def test_a_full_queue_refuses_what_would_be_stored_and_leaves_the_holder_alone(world: World) -> None:
-    await world.definitions.put("default", "queue", "default", '{"depth":1}', "bob")
-    first = await submit(world)
-    with world.unchanged():
-        assert isinstance(await try_submit(world, "replace"), Overloaded)
-        assert (await submit(world, "return_existing")).id == first.id
-        twins = [world.task(options=options("return_existing", key="work other")) for _ in range(3)]
-        assert [type(each) for each in await world.submit_all(twins)] == [Overloaded] * 3
-    assert (await submit(world, "debounce", wait=5)).outcome is DEBOUNCED
-    await world.finish(*(await _claimed(world, 5)))
-    assert (await submit(world, key="work other")).outcome is CREATED
-
-
-async def _claimed(world: World, seconds: float) -> list[Any]:
-    world.advance(seconds)
-    return list(await world.claim(5))
-
-
-async def test_a_job_takes_its_keys_or_is_refused_whole(world: World) -> None:
-    unique = {"b": {"options": options()}}
-    family = await world.submit_job({"a": [], "b": ["a"]}, tasks=unique)
-    assert isinstance(await try_submit(world), UniqueConflict)
-    with world.unchanged():
-        (refused,) = await world.ledger.submit_jobs([world.job({"a": [], "b": ["a"]}, tasks=unique)])
-    assert isinstance(refused, UniqueConflict)
-    assert (refused.task_id, refused.names) == (family["b"], ["b"])
-    await world.run(family, "a")
-    await world.run(family, "b")
-    (again,) = await world.ledger.submit_jobs([world.job({"a": [], "b": ["a"]}, tasks=unique)])
-    assert isinstance(again, JobSubmitted)
-
-
-async def test_two_tasks_of_a_job_with_one_key_refuse_it_and_keep_nothing(world: World) -> None:
-    unique = {name: {"options": options()} for name in ("a", "b")}
-    with world.unchanged():
-        (refused,) = await world.ledger.submit_jobs([world.job({"a": [], "b": ["a"]}, tasks=unique)])
-    assert isinstance(refused, UniqueConflict)
-
-
-async def test_a_task_of_a_job_is_neither_replaced_nor_debounced(world: World) -> None:
-    family = await world.submit_job({"a": []}, tasks={"a": {"options": options()}})
-    with world.unchanged():
-        for choice, given in (("replace", {}), ("debounce", {"wait": 5})):
-            answer = await try_submit(world, choice, **given)
-            assert isinstance(answer, UniqueConflict)
-            assert answer.task_id == family["a"]
-
-
-async def test_a_redrive_takes_the_key_again(world: World) -> None:
-    first = await in_state(world, TaskState.DEAD_LETTERED)
-    assert await world.redrive(first) is TaskState.QUEUED
-    answer = await try_submit(world)
-    assert isinstance(answer, UniqueConflict)
-    assert answer.task_id == first
-
-
-async def test_a_redrive_is_refused_while_another_holds_the_key(world: World) -> None:
-    first = await in_state(world, TaskState.DEAD_LETTERED)
-    second = await submit(world)
-    with world.unchanged():
-        refused = await world.redrive(first)
-    assert isinstance(refused, UniqueConflict)
-    assert refused.task_id == second.id
-    await world.finish(await world.claim_one())
-    assert await world.redrive(first) is TaskState.QUEUED
-
-
-async def test_a_retry_of_a_job_takes_keys_again_or_is_refused(world: World) -> None:
-    family = await world.submit_job({"a": [], "b": ["a"]}, tasks={"b": {"options": options()}})
-    await world.run(family, "a", settlement=FAILED)
-    other = await submit(world)
-    with world.unchanged(), pytest.raises(UniqueConflict) as refused:
-        await world.ledger.retry_job("default", family.id, "bob")
-    assert refused.value.task_id == other.id
-    await world.cancel(other.id)
-    await world.ledger.retry_job("default", family.id, "bob")
-    answer = await try_submit(world)
-    assert isinstance(answer, UniqueConflict)
-    assert answer.task_id == family["b"]
-
-
-KEEP_NOTHING = Retention(keep_us=0)
-
-
-async def test_a_removed_task_leaves_no_key(world: World) -> None:
-    await in_state(world, TaskState.SUCCEEDED, states=tuple(TaskState))
-    assert isinstance(await try_submit(world, states=tuple(TaskState)), UniqueConflict)
-    world.advance(1)
-    await world.ledger.retain(KEEP_NOTHING, 100)
-    assert not world.snapshot()["unique_keys"]
-    assert (await submit(world, states=tuple(TaskState))).outcome is CREATED
-
-
-async def test_a_throttle_outlives_its_task_for_its_time(world: World) -> None:
-    first = await submit(world, "throttle", within=60)
-    await world.finish(await world.claim_one())
-    world.advance(30)
-    await world.ledger.retain(KEEP_NOTHING, 100)
-    assert await world.views.task("default", first.id) is None
-    assert await submit(world, "throttle", within=60) == Submitted(first.id, TaskState.SUCCEEDED, False, EXISTING)
-    world.advance(30)
-    await world.ledger.retain(KEEP_NOTHING, 100)
-    assert not world.snapshot()["unique_keys"]
-    assert (await submit(world, "throttle", within=60)).outcome is CREATED
-
-
-async def test_a_purge_removes_the_key(world: World) -> None:
-    first = await in_state(world, TaskState.DEAD_LETTERED)
-    assert await world.ledger.purge("default", [first], "bob") == [True]
-    assert not world.snapshot()["unique_keys"]
-
-
 async def test_of_many_at_once_one_is_stored(world: World) -> None:
     for choice in ("reject", "return_existing"):
         asked = [try_submit(world, choice, key=f"work {choice}") for _ in range(50)]
@@ -458,11 +279,5 @@ async def test_a_replacement_and_claims_at_once_lose_no_task(world: World) -> No
             assert taken == {answer.id}
         else:
             assert taken >= {first.id}
-        settled = await world.ledger.settle([_done(each) for each in leases])
+        settled = await world.ledger.settle([settling(each, DONE) for each in leases])
         assert {each.answer for each in settled} == {SettleAnswer.APPLIED}
-
-
-def _done(lease: Any) -> Any:
-    from conformance.making import settling
-
-    return settling(lease, DONE)

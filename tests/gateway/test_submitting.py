@@ -59,7 +59,8 @@ async def test_each_item_of_a_list_has_its_own_answer(asker: Asker):
     assert refused["problem"]["field"] == "priority"
     again = await asker.ask("POST", "/v1/tasks", [items[0], items[2]])
     assert again.status == 200
-    assert again.json["tasks"] == [{**first, "replayed": True}, {**last, "replayed": True}]
+    told = {"replayed": True, "outcome": "existing"}
+    assert again.json["tasks"] == [{**first, **told}, {**last, **told}]
 
 
 async def test_a_replay_of_a_task_that_has_been_removed_tells_its_id_and_no_state(asker: Asker):
@@ -69,9 +70,11 @@ async def test_a_replay_of_a_task_that_has_been_removed_tells_its_id_and_no_stat
     asker.clock.move(1)
     await asker.system.own_store().ledger.retain(Retention(0), 100)
     again = await asker.ask("POST", "/v1/tasks", body)
-    assert (again.status, again.json) == (200, {"id": first.json["id"], "state": None, "replayed": True})
+    told = {"id": first.json["id"], "state": None, "replayed": True, "outcome": "existing"}
+    assert (again.status, again.json) == (200, told)
     listed = await asker.ask("POST", "/v1/tasks", [body])
-    assert (listed.status, listed.json["tasks"]) == (200, [{"id": first.json["id"], "replayed": True}])
+    del told["state"]
+    assert (listed.status, listed.json["tasks"]) == (200, [told])
 
 
 @pytest.mark.parametrize("key", ["one", "x" * 255])
@@ -202,3 +205,60 @@ async def test_a_refusal_never_tells_paths_or_statements(asker: Asker):
     assert b"SELECT" not in answer.data
     assert b"/" not in answer.json["detail"].encode()
     assert answer.json["request_id"]
+
+
+UNIQUE = {"by": "customer", "on_conflict": "return_existing"}
+
+
+async def test_a_unique_task_is_answered_with_what_became_of_it(asker: Asker):
+    body = {"kind": "k", "payload": {"customer": "a"}, "unique": UNIQUE}
+    first = await asker.ask("POST", "/v1/tasks", body)
+    again = await asker.ask("POST", "/v1/tasks", body)
+    assert (first.status, first.json["outcome"]) == (202, "created")
+    assert (again.status, again.json["outcome"], again.json["id"]) == (200, "existing", first.json["id"])
+    assert "idempotency-replayed" not in again.headers
+    replaced = await asker.ask("POST", "/v1/tasks", {**body, "unique": {**UNIQUE, "on_conflict": "replace"}})
+    assert (replaced.status, replaced.json["outcome"]) == (202, "replaced")
+    debounce = {**UNIQUE, "on_conflict": "debounce", "wait": 5}
+    debounced = await asker.ask("POST", "/v1/tasks", {**body, "unique": debounce})
+    assert (debounced.status, debounced.json["outcome"], debounced.json["state"]) == (200, "debounced", "pending")
+
+
+async def test_a_unique_task_that_is_refused_is_a_conflict_that_names_the_holder(asker: Asker):
+    body = {"kind": "k", "unique": {}}
+    first = await asker.ask("POST", "/v1/tasks", body)
+    refused = await asker.ask("POST", "/v1/tasks", body)
+    assert (refused.status, refused.json["type"]) == (409, "/problems/unique_conflict")
+    assert (refused.json["task_id"], refused.json["state"]) == (first.json["id"], "queued")
+
+
+async def test_unique_tasks_in_a_list_have_their_own_answers(asker: Asker):
+    body = {"kind": "k", "payload": {"customer": "a"}}
+    uniques = [UNIQUE, UNIQUE, {**UNIQUE, "on_conflict": "reject"}]
+    answer = await asker.ask("POST", "/v1/tasks", [{**body, "unique": each} for each in uniques])
+    assert answer.status == 207
+    first, second, refused = answer.json["tasks"]
+    assert (first.get("outcome", "created"), second["outcome"], second["id"]) == ("created", "existing", first["id"])
+    assert (refused["problem"]["code"], refused["problem"]["task_id"]) == ("unique_conflict", first["id"])
+
+
+@pytest.mark.parametrize(
+    ("unique", "field"),
+    [
+        ({"by": 7}, "unique.by"),
+        ({"within": 0}, "within"),
+        ({"on_conflict": "merge"}, "unique.on_conflict"),
+        ({"wait": 5}, "wait"),
+        ({"states": ["gone"]}, "unique.states[0]"),
+    ],
+)
+async def test_what_a_unique_task_cannot_be_is_refused_with_its_place(asker: Asker, unique: Any, field: str):
+    answer = await asker.ask("POST", "/v1/tasks", {"kind": "k", "unique": unique})
+    assert (answer.status, answer.json["field"]) == (422, field)
+
+
+async def test_a_client_that_sends_the_same_key_again_is_told_that_the_task_exists(asker: Asker):
+    body = {"kind": "k", "unique": UNIQUE, "idempotency_key": "one"}
+    first = await asker.ask("POST", "/v1/tasks", body)
+    again = await asker.ask("POST", "/v1/tasks", body)
+    assert (again.json["id"], again.json["replayed"], again.json["outcome"]) == (first.json["id"], True, "existing")

@@ -13,6 +13,7 @@ from perdure.errors import Malformed
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
+    from perdure.domain.unique import Unique
     from perdure.engine.requests import TaskRequest
     from perdure.store.ledger import Submitted
 
@@ -37,6 +38,15 @@ Timeout = Annotated[
 Ttl = Annotated[float | None, typer.Option(min=0, help="Seconds within which it must have begun.")]
 ExecutionLimit = Annotated[float | None, typer.Option(min=1, help="Seconds from first claim to end.")]
 IdempotencyKey = Annotated[str | None, typer.Option(help="The same key again makes no second task.")]
+UniqueSaid = Annotated[
+    str | None,
+    typer.Option(
+        "--unique",
+        metavar="JSON",
+        help="""One of several is enough: '{"by": "customer", "on_conflict": "replace"}'; without: as the kind says.""",
+    ),
+]
+UniqueKey = Annotated[str | None, typer.Option(help="What stands for the fields by which it is unique.")]
 Labels = Annotated[list[str] | None, typer.Option("--label", help="A label, NAME=VALUE; may be repeated.")]
 Capabilities = Annotated[list[str] | None, typer.Option("--capability", help="What its worker must be able to do.")]
 Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")]
@@ -61,6 +71,8 @@ def submit(
     ttl: Ttl = None,
     execution_limit: ExecutionLimit = None,
     idempotency_key: IdempotencyKey = None,
+    unique: UniqueSaid = None,
+    unique_key: UniqueKey = None,
     labels: Labels = None,
     capabilities: Capabilities = None,
     metadata: Metadata = None,
@@ -75,13 +87,10 @@ def submit(
     where: dict[str, Any] = {"queue": queue, "priority": priority, "capabilities": capabilities}
     when: dict[str, Any] = {"delay": delay, "run_at": _instant(run_at), "ttl": ttl}
     how: dict[str, Any] = {"max_attempts": max_attempts, "timeout": timeout, "execution_limit": execution_limit}
-    known: dict[str, Any] = {
-        "idempotency_key": idempotency_key,
-        "labels": _labels(labels),
-        "metadata": _value(metadata),
-    }
+    known: dict[str, Any] = {"idempotency_key": idempotency_key, "unique": _unique(unique), "unique_key": unique_key}
+    about: dict[str, Any] = {"labels": _labels(labels), "metadata": _value(metadata)}
     value = NOT_SAID if payload is None else _json(_content(payload), "JSON")
-    request = TaskRequest(kind=kind, payload=value, **where, **when, **how, **known)
+    request = TaskRequest(kind=kind, payload=value, **where, **when, **how, **known, **about)
     submitted = _submitted(request, store, json, wait)
     if wait:
         from perdure.cli.task_wait import wait_for
@@ -133,6 +142,8 @@ def _tell(submitted: "Submitted", as_json: bool) -> None:
         if submitted.replayed:
             gone = " and has been removed since" if submitted.state is None else ""
             write_note(f"this idempotency key was used for the same request: the task existed before{gone}")
+        elif submitted.outcome != "created":
+            write_note(_OUTCOMES[submitted.outcome])
 
 
 def _content(payload: str) -> str:
@@ -169,6 +180,27 @@ def _instant(text: str | None) -> datetime | None:
 
 def _value(text: str | None) -> Any:
     return None if text is None else _json(text, "--metadata")
+
+
+_OUTCOMES = {
+    "existing": "another task holds its key and is the answer: nothing was stored",
+    "replaced": "the task that held its key is cancelled",
+    "debounced": "the task that held its key has this payload now, and waits on",
+}
+"""What a submit of a unique task may have done instead of only making one."""
+
+
+def _unique(text: str | None) -> "Unique | None":
+    if text is None:
+        return None
+    import msgspec
+
+    from perdure.domain.unique import Unique
+
+    try:
+        return msgspec.convert(_json(text, "--unique"), Unique)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"--unique: {error}", field="unique") from None
 
 
 def _labels(texts: list[str] | None) -> dict[str, str] | None:

@@ -16,7 +16,7 @@ from perdure.engine.kinds import Defaults, Kind, Kinds, Names, check_capabilitie
 from perdure.engine.names import check_key, check_prose
 from perdure.engine.quantities import check_choice, check_count, check_priority, instant_us, seconds_us
 from perdure.engine.requests import Principal, TaskRequest
-from perdure.engine.unique_key import key_in_job, key_of_task
+from perdure.engine.unique_key import unique_key_of
 from perdure.errors import Invalid
 
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{0,200})?")
@@ -157,11 +157,7 @@ class TaskBuilder:
         retry = _merged_retry(request, defaults.retry)
         key = None if request.idempotency_key is None else check_key(request.idempotency_key)
         queue, priority, capabilities = self._line(request, defaults)
-        unique = (
-            key_in_job(request, template.kind, payload, place.bindings)
-            if place
-            else key_of_task(request, template.kind, payload)
-        )
+        unique = unique_key_of(request, template.kind, payload, None if place is None else place.bindings)
         times = _times(request, defaults, self._clock, unique)
         said = terms._replace(
             queue=queue,
@@ -189,9 +185,7 @@ class TaskBuilder:
             name=place.name if place else None,
             waits=place.waits if place else 0,
             options=_options_text(
-                _options(request, defaults.redact, place)
-                | _gates(template.kind, payload, queue, priority)
-                | ({} if unique is None else {"unique": unique})
+                _options(request, defaults.redact, place, unique) | _gates(template.kind, payload, queue, priority)
             ),
         )
         # Stores look at the object first: one that says the same is the same.
@@ -222,7 +216,7 @@ class _Times(NamedTuple):
 def _times(request: TaskRequest, defaults: Defaults, clock: Clock, unique: UniqueKey | None) -> _Times:
     delay_us = seconds_us(request.delay, "delay", 0, limits.DELAY_MAX_US)
     if unique is not None and unique.wait_us is not None:
-        delay_us = unique.wait_us
+        delay_us = unique.due_us(0, 0)
     run_at_us = instant_us(request.run_at, "run_at", clock.wall_us())
     if delay_us is not None and run_at_us is not None:
         raise Invalid("delay and run_at exclude each other: give one of them", field="run_at")
@@ -291,8 +285,8 @@ def _options_text(options: dict[str, Any]) -> str | None:
     return encoding.encode_sorted(options).decode() if options else None
 
 
-def _options(request: TaskRequest, redact: bool, place: Place | None) -> dict[str, Any]:
-    options: dict[str, Any] = {}
+def _options(request: TaskRequest, redact: bool, place: Place | None, unique: UniqueKey | None) -> dict[str, Any]:
+    options: dict[str, Any] = {} if unique is None else {"unique": unique}
     if request.labels:
         options["labels"] = check_labels(request.labels)
     if request.metadata is not None:

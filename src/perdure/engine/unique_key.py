@@ -12,8 +12,16 @@ from perdure.engine.requests import TaskRequest
 from perdure.errors import Invalid
 
 
-def key_of_task(request: TaskRequest, kind: Kind, payload: str) -> UniqueKey | None:
-    """The key of a task submitted alone; none where neither kind nor request say it is unique. Raises `Invalid`."""
+def unique_key_of(request: TaskRequest, kind: Kind, payload: str, bindings: Collection[str] | None) -> UniqueKey | None:
+    """The key of a task; none where it is not unique. `bindings`: for one of a job, its fields that results of others
+    fill. Raises `Invalid`.
+    """
+    if bindings is None:
+        return _key_alone(request, kind, payload)
+    return _key_in_job(request, kind, payload, bindings)
+
+
+def _key_alone(request: TaskRequest, kind: Kind, payload: str) -> UniqueKey | None:
     unique = kind.defaults.unique if request.unique is None else check_unique(request.unique)
     if unique is None:
         if request.unique_key is not None:
@@ -25,11 +33,11 @@ def key_of_task(request: TaskRequest, kind: Kind, payload: str) -> UniqueKey | N
     return unique.key(f"{kind.name}{_values(unique, request.unique_key, payload)}")
 
 
-def key_in_job(request: TaskRequest, kind: Kind, payload: str, bound: Collection[str]) -> UniqueKey | None:
-    """The key of a task of a job. Raises `Invalid` where it could be answered with another task, which has no place
-    there, and where results of others `bound` to its fields would tell whether it is unique.
+def _key_in_job(request: TaskRequest, kind: Kind, payload: str, bound: Collection[str]) -> UniqueKey | None:
+    """Refused is what could be answered with another task, which has no place in a job, and what only the results of
+    others would tell.
     """
-    key = key_of_task(request, kind, payload)
+    key = _key_alone(request, kind, payload)
     if key is None:
         return None
     if key.on_conflict is not OnConflict.REJECT:

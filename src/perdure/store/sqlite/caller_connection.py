@@ -1,7 +1,6 @@
 """A transaction of the caller's own, checked before anything is written through it."""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,8 +12,6 @@ from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.opening import WORKING_TABLES, check_version
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
-
-_WORKING_TABLE = re.compile(r"CREATE TEMP TABLE IF NOT EXISTS (\w+)")
 
 
 class CallerConnections:
@@ -56,7 +53,8 @@ class CallerConnections:
         try:
             yield
         finally:
-            for name in _WORKING_TABLE.findall("\n".join(statements)):
+            for statement in statements:
+                name = statement.partition("(")[0].split()[-1]
                 connection.execute(STATEMENTS["caller_drop"].replace("working", name))
 
     def _check_file(self, connection: Any) -> None:
