@@ -4,6 +4,7 @@ from conformance import sqlite_rows
 from conformance.histories import wrong_of_task
 from perdure.domain.states import ENDED, GOOD_ENDS
 from perdure.store.views import TaskFilter, TaskView, Views
+from simulation.schedules import wrong_of_schedules
 from simulation.world import World
 
 ORGANIZATION = "default"
@@ -17,6 +18,7 @@ async def wrong_at_the_end(world: World, views: Views) -> list[str]:
     found += [each for each in sqlite_rows.contradictions(world.path) if not (removed and "idempotency key" in each)]
     tasks = await _tasks(views)
     found += _lost(world, tasks)
+    found += await wrong_of_schedules(world, tasks)
     found += _keys(tasks)
     for id, task in tasks.items():
         found += [

@@ -18,8 +18,8 @@ NOT_CALLED = {
 VERBS: tuple[str, ...] = tuple(name for name in dir(Ledger) if not name.startswith("_"))
 """Every verb of the ledger, whichever of its parts says it."""
 
-SITES: tuple[str, ...] = (*(name for name in VERBS if name not in NOT_CALLED), "put")
-"""The verbs of the ledger, and the one of definitions that writes."""
+SITES: tuple[str, ...] = (*(name for name in VERBS if name not in NOT_CALLED), "put", "fire")
+"""The verbs of the ledger, and those of definitions and schedules that write."""
 
 CRASHES: tuple[tuple[str, str], ...] = tuple((site, when) for site in SITES for when in ("before", "after"))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from perdure.store.sqlite.store import SqliteStore
+from simulation import schedules
 from simulation.checks import wrong_at_the_end
 from simulation.clocks import SECOND_US, Machine, ProcessClock
 from simulation.coverage import Coverage
@@ -70,8 +71,12 @@ async def _run(seed: int, stage: Stage) -> Verdict:
 
 
 async def _live(world: World, problems: list[str]) -> Verdict:
+    operating = asyncio.get_running_loop().create_task(schedules.operate(world))
     await _trouble(world)
+    operating.cancel()
+    await asyncio.wait((operating,))
     _heal(world)
+    await schedules.stop(world)
     healed = await _until_ended(world)
     # Repeats that are still on their way may begin something anew: a redrive.
     await asyncio.sleep(LATE_SECONDS)

@@ -99,6 +99,8 @@ class Witness:
             self._suspended_until_us = max(self._suspended_until_us, arguments[0])
         if verb == "cascade":
             self._grace_us = arguments[1] if len(arguments) > 1 else limits.CANCEL_GRACE_DEFAULT_US
+        if verb == "fire":
+            self._grace_us = max((each.grace_us for each in arguments[0]), default=0)
         moves = self.observer.moves()
         for move in moves:
             self._move(verb, move, settlings)
@@ -149,7 +151,7 @@ class Witness:
             self._check_claimable(name, known)
         if event is Event.PROMOTE and move.due_us > self._now_us:
             self.wrong(f"{name} at {self._now_us}, but it is due at {move.due_us}")
-        if new is TaskState.CANCELLING and known.attempt is not None and verb == "cascade":
+        if new is TaskState.CANCELLING and known.attempt is not None and verb in ("cascade", "fire"):
             known.attempt.cancel_ends_us = self._now_us + self._grace_us
         if old in ENDED and move.generation != known.generation + 1:
             self.wrong(f"{name} in generation {move.generation} after {known.generation}")

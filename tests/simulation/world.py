@@ -32,6 +32,7 @@ from simulation.witness import Witness
 WORKER = Principal("worker")
 LEDGER_VERBS = frozenset(VERBS)
 DEFINITION_VERBS = frozenset({"put"})
+SCHEDULE_VERBS = frozenset({"fire"})
 NOBODY = Context()
 """The context of what belongs to no process."""
 CHANGES_NO_TASK = frozenset({"put", "order", "cancel_job"})
@@ -81,6 +82,8 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.graves: list[Process] = []
         self.runs: dict[str, int] = {}
+        self.first_instants: dict[str, int] = {}
+        """Of each schedule."""
         self.over = False
         loop = asyncio.get_running_loop()
         self.machine = Machine(loop)
@@ -124,7 +127,7 @@ class World:
             ledger,
             store.views,
             Carried(self.network, process, store.definitions, DEFINITION_VERBS),
-            store.schedules,
+            Carried(self.network, process, store.schedules, SCHEDULE_VERBS),
             store.schema,
             store.wakeups,
             store.caller,
@@ -258,7 +261,7 @@ class World:
             answer = error
         self.coverage.facts["calls"] += 1
         changed = verb in CHANGES_NO_TASK
-        if verb in LEDGER_VERBS and verb not in READS:
+        if (verb in LEDGER_VERBS and verb not in READS) or verb in SCHEDULE_VERBS:
             changed |= self.witness.committed(verb, arguments, answer, self.store_us())
         self.log(who, verb, _told(answer))
         if node is not None and changed:
@@ -294,7 +297,9 @@ class World:
     def _repeat(self, verb: str, arguments: Any) -> None:
         if self.over or self.behind is None:
             return
-        inner = self.behind.definitions if verb in DEFINITION_VERBS else self.behind.ledger
+        inner: Any = self.behind.definitions if verb in DEFINITION_VERBS else self.behind.ledger
+        if verb in SCHEDULE_VERBS:
+            inner = self.behind.schedules
         repeated = self.execute("network", verb, getattr(inner, verb), arguments)
         asyncio.get_running_loop().create_task(repeated, context=NOBODY.copy())
 
