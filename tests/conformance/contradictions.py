@@ -184,7 +184,8 @@ CHECKS = {
         SELECT live.organization, options -> 'unique' ->> 'key', count(*)
         FROM live JOIN tasks USING (n)
         WHERE options -> 'unique' ->> 'on_conflict' IN ('reject', 'return_existing', 'replace')
-        AND options -> 'unique' ->> 'within_us' IS NULL AND options -> 'unique' ->> 'states' LIKE '%running%'
+        AND options -> 'unique' ->> 'within_us' IS NULL
+        AND options -> 'unique' ->> 'states' LIKE '%cancelling%leased%running%'
         GROUP BY live.organization, options -> 'unique' ->> 'key' HAVING count(*) > 1
     """,
     "the key of a task that waits and wants it for itself is another's, or nobody's": """
