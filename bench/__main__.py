@@ -14,9 +14,9 @@ from typing import Any
 
 import apsw
 
-from bench import gateway, kill, postgres_run, raw_sqlite, scale
+from bench import flow, gateway, kill, postgres_run, raw_sqlite, scale
 
-PARTS = ("throughput", "kill", "scale", "gateway")
+PARTS = ("throughput", "kill", "scale", "gateway", "flow")
 RESULTS = Path(__file__).parent / "results"
 TARGETS = {
     # figure: (numerator, denominator, must, goal)
@@ -111,9 +111,13 @@ def _sqlite(options: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
             lines = gateway.report(rounds, tasks, single * 4, Path(name), quick=options.quick)
         report += ["", f"## Through one gateway process, payloads of 50 bytes, {rounds} rounds", "", *lines]
+    if options.only in (None, "flow"):
+        print("limits and fair share ...", flush=True)
+        with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
+            report += ["", "## Limits and fair share", "", *flow.report(Path(name), quick=options.quick)]
     RESULTS.mkdir(exist_ok=True)
     text = "\n".join(report) + "\n"
-    (RESULTS / ("gateway.md" if options.only == "gateway" else "sqlite.md")).write_text(text)
+    (RESULTS / (f"{options.only}.md" if options.only in ("gateway", "flow") else "sqlite.md")).write_text(text)
     print(text)
 
 

@@ -14,7 +14,13 @@ from perdure.store.postgres import settling, submission
 LATER = Settlement.retry(Failure("ValueError", "boom", None), 60_000_000)
 HOT = ("submit", "claim_look", "claim_late", "claim_heads", "claim", "settle_end", "settle_return", "job_start")
 FOLLOWING = ("job_tally", "children_touch", "children_count_down", "children_met", "children_unmet", "joining_apply")
-IN_ORDER = {"perdure_live_due", "perdure_live_ttl", "perdure_live_deadline", "perdure_definitions_with_depth"}
+IN_ORDER = {
+    "perdure_live_due",
+    "perdure_live_ttl",
+    "perdure_live_deadline",
+    "perdure_definitions_with_depth",
+    "perdure_slots_by_time",
+}
 """Indexes of which the first entry is asked for, or which are empty but for a few."""
 SMALL = {"perdure_lanes", "perdure_definitions", "perdure_meta"}
 QUEUED = """

@@ -81,7 +81,7 @@ class Claims:
         self._known: dict[str, _Worker] = {}
         self._ageing = Ageing()
         self.limited = False
-        """Whether a lane that fitted somebody had a limit at the last claim."""
+        """Whether a queue or an organization had a limit when that was last looked at."""
         self._guess_again_us = 0
 
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
@@ -107,8 +107,8 @@ class Claims:
                 return []
             fitting = self._aged(tx, request, self._catalogue.fitting(tx, worker.grants, worker.newest_lane))
             self._marks.look_below(tx, fitting.rank)
-            self.limited = fitting.limited
-            rooms = rooms_of(tx, fitting.flow, fitting.lanes)
+            self.limited = fitting.flow.limited
+            rooms = rooms_of(tx, fitting.flow, fitting.lanes) if fitting.limited else UNLIMITED
             rows = self._lease(tx, worker, leases, fitting, rooms)
             self._remember(worker)
         if len(rows) < len(leases):

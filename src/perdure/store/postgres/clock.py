@@ -51,7 +51,7 @@ class StoreClock:
         if queries is None or ahead is None:
             server_us = session.begin(durable=durable)
             self._learn(sent_us, server_us)
-            return Transaction(session.connection, self.now_us(server_us), session.wire)
+            return Transaction(session.connection, self.now_us(server_us), session.wire, instant=self._instant)
         # Of two threads, the one that is later must not be the earlier one in the store.
         now_us = self._latest_us = max(self._latest_us, sent_us + ahead[0])
 
@@ -60,7 +60,7 @@ class StoreClock:
             if not self._learn(sent_us, server_us):
                 raise Stepped("the server's clock has stepped")
 
-        return Transaction(session.connection, now_us, session.wire, Opening(queries, begun))
+        return Transaction(session.connection, now_us, session.wire, Opening(queries, begun), self._instant)
 
     def _learn(self, sent_us: int, server_us: int) -> bool:
         """Note what the server's clock showed since `sent_us`; whether it was about where it was thought to be."""
@@ -77,6 +77,12 @@ class StoreClock:
                 return True
         self._ahead_us, self._latest_us = (least_us, most_us), 0
         return known is None
+
+    def _instant(self) -> int:
+        """The store's time, reckoned from what earlier transactions were told."""
+        if self._clock is not None:
+            return self._clock.wall_us()
+        return self._monotonic_us() + self._ahead_us[0] if self._ahead_us is not None else 0
 
     def now_us(self, server_us: int) -> int:
         """Microseconds since 1970 UTC as the store judges, where the server's clock shows `server_us`."""

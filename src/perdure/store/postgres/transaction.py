@@ -42,10 +42,29 @@ class Transaction:
     the server would be session state, and its every row would cost the server's catalogue and log.
     """
 
-    __slots__ = ("_after_commit", "_changes", "_connection", "_line", "_opening", "_staged", "now_us", "topics")
+    __slots__ = (
+        "_after_commit",
+        "_changes",
+        "_connection",
+        "_instant",
+        "_line",
+        "_opening",
+        "_staged",
+        "now_us",
+        "topics",
+    )
 
-    def __init__(self, connection: Any, now_us: int, line: Line | None = None, opening: Opening | None = None) -> None:
+    def __init__(
+        self,
+        connection: Any,
+        now_us: int,
+        line: Line | None = None,
+        opening: Opening | None = None,
+        instant: Callable[[], int] | None = None,
+    ) -> None:
+        """`instant` tells how late it is by the store's clock."""
         self.now_us = now_us
+        self._instant = instant
         self.topics = Topic(0)
         self._connection = connection
         self._line = line or line_of(connection)
@@ -65,6 +84,11 @@ class Transaction:
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.begun(self._line.run_together(opening.queries))
+
+    def refresh(self) -> None:
+        """It has waited for a lock: from here on its instant is the one that it is now."""
+        if self._instant is not None:
+            self.now_us = max(self.now_us, self._instant())
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. `%(now)s` is bound to the transaction's instant."""

@@ -146,6 +146,8 @@ def rooms_of(tx: Transaction, flow: Flow, lanes: Mapping[int, Lane]) -> Rooms:
     tx.run("gate_add", batch=document, fresh=USE_NOTED_US)
     standing = tx.document("gate_find", batch=document)
     held = tx.document("flow_held", batch=batch([limit.holder for limit in limits]))
+    # What ended while this waited for its turn ended before what starts now, and what starts now counts from now on.
+    tx.refresh()
     rooms = {
         limit: _Room(number, limit.slots - (starts if limit.sort is GateSort.RATE else holding), limit.per_us)
         for limit, (number, _, starts, *_), holding in zip(limits, standing, held, strict=True)

@@ -25,7 +25,7 @@ Leaving = tuple[int, bool]
 """A task that has left its lane, by number, and whether it ended."""
 
 _OPTION = '"gates":'
-_FAIR_OPTION = f'["{GateSort.FAIR}",'
+_FAIR_OPTION, _RATE_OPTION = f'["{GateSort.FAIR}",', f'["{GateSort.RATE}",'
 _FRONT_BITS = 48
 """Turns at a gate: priority above, then the number of the task."""
 _FAIR_BITS, _TICK_BITS, _NUMBER_BITS = 59, 12, 18
@@ -174,7 +174,7 @@ Started = tuple[str, str, str | None]
 
 def start(tx: Transaction, started: Iterable[Started]) -> None:
     """Note that tasks start, where that counts against a rate."""
-    rated = [(organization, id) for organization, id, options in started if has_gates(options)]
+    rated = [(organization, id) for organization, id, options in started if options and _RATE_OPTION in options]
     if rated:
         tx.run("slot_start", batch=batch(rated))
 

@@ -22,6 +22,9 @@ class Transaction(Protocol):
     def now_us(self) -> int:
         """The instant of this transaction, by the store's clock: microseconds since 1970 UTC. Bound as `now`."""
 
+    def refresh(self) -> None:
+        """It has waited for a lock: from here on its instant is the one that it is now."""
+
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. Bindings that a statement does not use are ignored."""
 

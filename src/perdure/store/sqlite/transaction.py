@@ -37,6 +37,9 @@ class Transaction:
         self.topics = _NO_TOPIC
         self._after_commit: list[Callable[[], None]] = []
 
+    def refresh(self) -> None:
+        """It waits for no lock: nobody else writes."""
+
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. `:now` is bound to the transaction's instant."""
         bindings["now"] = self.now_us
