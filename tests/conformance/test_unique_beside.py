@@ -4,12 +4,16 @@ from typing import Any
 
 import pytest
 
-from conformance.making import FAILED, World
+from conformance.families import held
+from conformance.growths import grow, grown
+from conformance.making import FAILED, ORGANIZATION, World
 from conformance.uniques import CREATED, DEBOUNCED, EXISTING, in_state, options, submit, try_submit
 from perdure.domain.retention import Retention
+from perdure.domain.schedule import Cause
 from perdure.domain.states import TaskState
 from perdure.errors import Overloaded, UniqueConflict
 from perdure.store.ledger import JobSubmitted, Submitted
+from perdure.store.schedules import Asked
 
 
 async def test_a_full_queue_refuses_what_would_be_stored_and_leaves_the_holder_alone(world: World) -> None:
@@ -58,6 +62,32 @@ async def test_a_task_of_a_job_is_neither_replaced_nor_debounced(world: World) -
             answer = await try_submit(world, choice, **given)
             assert isinstance(answer, UniqueConflict)
             assert answer.task_id == family["a"]
+
+
+async def test_a_growth_takes_its_keys_or_is_refused_whole(world: World) -> None:
+    family = await world.submit_job({"a": []})
+    (lease,) = await held(world, family, "a")
+    other = await submit(world)
+    unique = {"c": {"options": options()}}
+    with world.unchanged():
+        refused = await grow(world, lease, {"b": [], "c": []}, tasks=unique)
+    assert isinstance(refused, UniqueConflict)
+    assert (refused.task_id, refused.names) == (other.id, ["c"])
+    await world.cancel(other.id)
+    await grown(world, family, lease, {"b": [], "c": []}, tasks=unique)
+    answer = await try_submit(world)
+    assert isinstance(answer, UniqueConflict)
+    assert answer.task_id == family["c"]
+
+
+@pytest.mark.parametrize("choice", ["reject", "return_existing"])
+async def test_an_instant_whose_task_is_there_already_makes_nothing(world: World, choice: str) -> None:
+    first = await submit(world)
+    work = world.task(options=options(choice))
+    with world.unchanged():
+        (made,) = await world.store.schedules.ask(Asked(ORGANIZATION, "nightly", Cause.TRIGGER, [(1, work)]))
+    assert isinstance(made.error, UniqueConflict)
+    assert made.error.task_id == first.id
 
 
 async def test_a_redrive_takes_the_key_again(world: World) -> None:

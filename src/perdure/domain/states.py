@@ -69,8 +69,8 @@ class Reason(StrEnum):
     REVOKED = "revoked"
 
 
-RESERVED_REASONS = frozenset({Reason.AUTHORITY_REVOKED, Reason.SUPERSEDED})
-"""On the list so that it stays closed: keys and roles will end tasks for the first, unique tasks for the second."""
+RESERVED_REASONS = frozenset({Reason.AUTHORITY_REVOKED})
+"""On the list so that it stays closed: keys and roles will end tasks for it."""
 
 WAITING = frozenset({TaskState.PENDING, TaskState.QUEUED, TaskState.RETRYING})
 HELD = frozenset({TaskState.LEASED, TaskState.RUNNING, TaskState.CANCELLING})
