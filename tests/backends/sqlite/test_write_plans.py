@@ -14,7 +14,19 @@ READ_IN_FULL = {
     "doubtful_find": "live: a duty looks at every held task, along the index that has no others",
     "purge_stage": "live: an operator empties a queue, oldest tasks first",
 }
-GROWING = ("live", "tasks", "ends", "attempts", "events", "edges", "parts", "receipts", "progress", "idempotency")
+GROWING = (
+    "live",
+    "tasks",
+    "ends",
+    "attempts",
+    "events",
+    "edges",
+    "parts",
+    "receipts",
+    "progress",
+    "idempotency",
+    "unique_keys",
+)
 ALIAS = re.compile(rf"\bperdure_({'|'.join(GROWING)})\s+AS\s+(\w+)")
 BINDING = re.compile(r":(\w+)")
 OPERATIONS = sorted(

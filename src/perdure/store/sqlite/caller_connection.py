@@ -55,7 +55,7 @@ class CallerConnections:
         finally:
             for statement in statements:
                 name = statement.partition("(")[0].split()[-1]
-                connection.execute(STATEMENTS["caller_drop"].replace("working", name))
+                connection.execute(STATEMENTS["caller_drop"].replace("settling", name))
 
     def _check_file(self, connection: Any) -> None:
         if connection is self._own:

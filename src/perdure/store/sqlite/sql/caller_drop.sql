@@ -1,2 +1,2 @@
--- Remove a working table from a caller's connection; its name stands in the place of `working`.
-DROP TABLE temp.working
+-- Remove a working table from a caller's connection; the name of each stands in the place of this one.
+DROP TABLE temp.settling
