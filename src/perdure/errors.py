@@ -23,7 +23,8 @@
     ├── StoreUnusable        503    it can be opened and must not be used; a person has to act
     │   ├── UnsafeStore             a SQLite with the WAL-reset corruption, a network filesystem
     │   ├── SchemaTooNew            written by a later perdure
-    │   └── SchemaTooOld            `perdure db migrate` is due
+    │   ├── SchemaTooOld            `perdure db migrate` is due
+    │   └── UnfinishedCopy          a copy that was interrupted; the message says what goes on
     ├── Misuse               500    the program is at fault: a kind registered twice, a closed app
     ├── TaskFailed           -      raised by `result()`: the task ended without a result
     ├── JobFailed            -      raised by `result()` of a job: it ended failed or cancelled

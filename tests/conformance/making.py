@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from conformance.stores import ManualClock, Plug, Snapshot
+from conformance.stores import ManualClock, Plug, Snapshot, differences
 from perdure.ambient import Ids
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Part, Renewal, Report
@@ -389,13 +389,3 @@ def doubt_settled(doubtful: Doubtful, retry: Retry, charged: bool) -> Settling:
         Guard.WORKER_REVOKED: lambda: settle_revoked(facts),
     }[doubtful.guard]()
     return Settling(doubtful.hold, doubtful.guard, settlement, digest_of(settlement))
-
-
-def differences(before: Snapshot, after: Snapshot) -> list[str]:
-    """The rows that one snapshot has and the other has not."""
-    lines: list[str] = []
-    for table in sorted(before.keys() | after.keys()):
-        old, new = before.get(table, []), after.get(table, [])
-        lines += [f"- {table} {row}" for row in old if row not in new]
-        lines += [f"+ {table} {row}" for row in new if row not in old]
-    return lines

@@ -40,6 +40,16 @@ class ManualClock:
         return START_US + self.passed_us
 
 
+def differences(before: Snapshot, after: Snapshot) -> list[str]:
+    """The rows that one snapshot has and the other has not."""
+    lines: list[str] = []
+    for table in sorted(before.keys() | after.keys()):
+        old, new = before.get(table, []), after.get(table, [])
+        lines += [f"- {table} {row}" for row in old if row not in new]
+        lines += [f"+ {table} {row}" for row in new if row not in old]
+    return lines
+
+
 class Plug(NamedTuple):
     """What the suite needs of one store, beyond the protocols."""
 

@@ -1,4 +1,4 @@
-"""What the run of a job was like: how long it took, what it did meanwhile, and which chain of its tasks decided that."""
+"""What the run of a job was like: how long it took, what it did meanwhile, and which chain of tasks decided that."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
