@@ -6,7 +6,7 @@ from itertools import combinations
 import msgspec
 import pytest
 
-from conformance.making import ORGANIZATION, QUEUE, World, retry_in
+from conformance.making import KIND, ORGANIZATION, QUEUE, World, retry_in
 from perdure.domain.gate import Gate, GateSort
 from perdure.domain.limits import SECOND_US
 from perdure.domain.why import ObstacleSort
@@ -62,6 +62,12 @@ def _organization_paused(blocked: Blocked) -> ObstacleSort:
     return ObstacleSort.ORGANIZATION_PAUSED
 
 
+def _kind_paused(blocked: Blocked) -> ObstacleSort:
+    blocked.then.append(lambda: _pause(blocked.world, "kind", KIND, True))
+    blocked.free.append(lambda: _pause(blocked.world, "kind", KIND, False))
+    return ObstacleSort.KIND_PAUSED
+
+
 def _at_limit(blocked: Blocked) -> ObstacleSort:
     world = blocked.world
     blocked.given["options"] = LIMITED
@@ -86,7 +92,8 @@ def _capability(blocked: Blocked) -> ObstacleSort:
 
 
 WAYS = {
-    way.__name__.removeprefix("_"): way for way in (_delay, _queue_paused, _organization_paused, _at_limit, _capability)
+    way.__name__.removeprefix("_"): way
+    for way in (_delay, _queue_paused, _organization_paused, _kind_paused, _at_limit, _capability)
 }
 PAIRS = [*((name,) for name in WAYS), *combinations(WAYS, 2)]
 
@@ -138,6 +145,40 @@ async def test_the_time_of_the_next_start_at_a_rate_is_told(world: World) -> Non
     second = await world.submit(options=RATED)
     (told,) = await world.views.why(ORGANIZATION, second)
     assert (told.sort, told.until_us) == (ObstacleSort.LIMIT, await world.now_us() + 600 * SECOND_US)
+
+
+@pytest.mark.parametrize(("type", "name"), [("queue", QUEUE), ("organization", ORGANIZATION)], ids=["queue", "all"])
+async def test_a_limit_of_a_queue_or_of_the_organization_is_named(world: World, type: str, name: str) -> None:
+    await world.worker()
+    first, second = await world.submit(), await world.submit()
+    lease = await world.claim_one()
+    document = msgspec.json.encode({"concurrency": 1, "rate": 1, "per": 60}).decode()
+    await world.definitions.put(ORGANIZATION, type, name, document, "bob")  # type: ignore[arg-type]
+    (obstacle,) = await world.views.why(ORGANIZATION, second)
+    assert (obstacle.sort, obstacle.text) == (ObstacleSort.LIMIT, f"1 are at work, the limit of {type} {name!r}")
+    assert await world.claim(1) == []
+    await world.finish(lease)
+    assert await world.views.why(ORGANIZATION, second) == []
+    third = await world.submit()
+    await world.finish(await world.claim_one())
+    (obstacle,) = await world.views.why(ORGANIZATION, third)
+    assert obstacle.text == f"1 have started in 60 s, the limit of {type} {name!r}"
+    assert await world.claim(1) == []
+    world.advance(60)
+    assert await world.views.why(ORGANIZATION, third) == []
+    assert [each.hold.task_id for each in await world.claim(1)] == [third]
+    assert first != second
+
+
+async def test_the_one_in_line_of_the_same_key_is_named(world: World) -> None:
+    turns = msgspec.json.encode({"gates": [Gate(GateSort.FAIR, "work by customer (default, 4)", '"acme"', 1)]}).decode()
+    await world.worker()
+    first, second = await world.submit(options=turns), await world.submit(options=turns)
+    (obstacle,) = await world.views.why(ORGANIZATION, second)
+    assert (obstacle.sort, obstacle.by) == (ObstacleSort.LIMIT, (first,))
+    assert "keys take turns" in obstacle.text
+    await world.claim(1)
+    assert await world.views.why(ORGANIZATION, second) == []
 
 
 async def test_a_retry_is_told_with_its_time(world: World) -> None:

@@ -27,6 +27,7 @@ class ObstacleSort(StrEnum):
     LIMIT = "limit"
     QUEUE_PAUSED = "queue_paused"
     ORGANIZATION_PAUSED = "organization_paused"
+    KIND_PAUSED = "kind_paused"
     TTL = "ttl"
     DEADLINE = "deadline"
     NO_WORKER = "no_worker"
@@ -63,6 +64,15 @@ class GateStanding(NamedTuple):
     holders: tuple[str, ...]
 
 
+class FullLimit(NamedTuple):
+    """A limit of a queue or an organization that has no room now. `per_us` is of rates only."""
+
+    type: str
+    name: str
+    slots: int
+    per_us: int | None
+
+
 class Line(NamedTuple):
     """What a worker needs to serve a lane."""
 
@@ -96,6 +106,8 @@ class Standing(NamedTuple):
     """How many queued tasks of its own lane go before it, at most `AHEAD_MAX`."""
     before: tuple["Line", ...]
     """Other lanes that have a queued task which goes before it, or may, because organizations take turns."""
+    kind_paused: bool = False
+    full: tuple[FullLimit, ...] = ()
 
 
 class Server(NamedTuple):
@@ -123,7 +135,7 @@ def why(standing: Standing, servers: Sequence[Server]) -> list[Obstacle]:
     """All that keeps a task from running. Empty: the next claim by a worker that fits takes it."""
     if standing.state not in WAITING:
         return [_not_waiting(standing)]
-    found = [*_own(standing), *_paused(standing), *_workers(standing, servers)]
+    found = [*_own(standing), *_paused(standing), *map(_full, standing.full), *_workers(standing, servers)]
     return found or _line(standing, servers)
 
 
@@ -192,6 +204,9 @@ def _limit(gate: GateStanding) -> Obstacle:
     if gate.sort is GateSort.ORDER:
         text = f"it is ordered behind another task of {gate.name}{key}{before}"
         return Obstacle(ObstacleSort.LIMIT, text, "the end of the task in front of it", gate.holders)
+    if gate.sort is GateSort.FAIR:
+        text = f"keys take turns, and another task is in line for {gate.name}{key}{before}"
+        return Obstacle(ObstacleSort.LIMIT, text, "the start of the task in front of it", gate.holders)
     text = f"{gate.taken:,} of {gate.slots:,} are at work, the limit of {gate.name}{key}{before}"
     return Obstacle(ObstacleSort.LIMIT, text, "the end of one of them, or a higher limit", gate.holders)
 
@@ -206,7 +221,19 @@ def _paused(standing: Standing) -> list[Obstacle]:
         found.append(
             Obstacle(ObstacleSort.ORGANIZATION_PAUSED, text, "resume the organization", (standing.organization,))
         )
+    if standing.kind_paused:
+        text = f"kind {standing.kind!r} is paused"
+        found.append(Obstacle(ObstacleSort.KIND_PAUSED, text, "resume the kind", (standing.kind,)))
     return found
+
+
+def _full(limit: FullLimit) -> Obstacle:
+    holder = f"{limit.type} {limit.name!r}"
+    if limit.per_us is not None:
+        text = f"{limit.slots:,} have started in {limit.per_us / 1e6:g} s, the limit of {holder}"
+        return Obstacle(ObstacleSort.LIMIT, text, "time, or a higher rate", (limit.name,))
+    text = f"{limit.slots:,} are at work, the limit of {holder}"
+    return Obstacle(ObstacleSort.LIMIT, text, "the end of one of them, or a higher limit", (limit.name,))
 
 
 def _workers(standing: Standing, servers: Sequence[Server]) -> list[Obstacle]:

@@ -57,6 +57,10 @@ class Flow:
         """Whether nothing of the lane may be claimed."""
         return bool(self._paused) and not self._paused.isdisjoint(_holders(lane))
 
+    def is_paused_kind(self, lane: Lane) -> bool:
+        """Whether the lane's kind is paused."""
+        return (lane.organization, "kind", lane.kind) in self._paused
+
     @property
     def limited(self) -> bool:
         """Whether anybody has a limit."""
@@ -153,6 +157,25 @@ def rooms_of(tx: Transaction, flow: Flow, lanes: Mapping[int, Lane]) -> Rooms:
         for limit, (number, _, starts, *_), holding in zip(limits, standing, held, strict=True)
     }
     return Rooms({number: [rooms[limit] for limit in each] for number, each in by_lane.items() if each})
+
+
+def flow_of(tx: Transaction, organization: str) -> Flow:
+    """What the documents of one organization say."""
+    return Flow(tx.document("flow_read", organization=organization))
+
+
+def without_room(tx: Transaction, flow: Flow, lane: Lane) -> list[FlowLimit]:
+    """The limits of a lane that have no room at this moment."""
+    full = []
+    for limit in flow.limits(lane):
+        if limit.sort is GateSort.RATE:
+            found = tx.document("gate_find", batch=batch([limit.gate]))
+            taken = found[0][2] if found else 0
+        else:
+            (taken,) = tx.document("flow_held", batch=batch([limit.holder]))
+        if taken >= limit.slots:
+            full.append(limit)
+    return full
 
 
 class Limited(Protocol):

@@ -5,9 +5,11 @@ from typing import Any
 from perdure.domain import limits
 from perdure.domain.gate import GateSort
 from perdure.domain.states import TaskState
-from perdure.domain.why import AHEAD_MAX, SHOWN_MAX, GateStanding, Line, Obstacle, Server, Standing, why
+from perdure.domain.why import AHEAD_MAX, SHOWN_MAX, FullLimit, GateStanding, Line, Obstacle, Server, Standing, why
 from perdure.errors import NotFound
 from perdure.store.relational import queue_views
+from perdure.store.relational.flow import flow_of, without_room
+from perdure.store.relational.lanes import Lane
 from perdure.store.relational.transaction import Transaction
 
 
@@ -30,7 +32,11 @@ def why_not(tx: Transaction, organization: str, task_id: str) -> list[Obstacle]:
         for each in workers
         if each.left_us is None
     ]
-    return why(_standing_of(row), servers)
+    standing = _standing_of(row)
+    flow = flow_of(tx, organization)
+    lane = Lane(organization, standing.queue, standing.kind, standing.capabilities, standing.priority)
+    full = tuple(FullLimit(*each.holder[1:], each.slots, each.per_us) for each in without_room(tx, flow, lane))
+    return why(standing._replace(kind_paused=flow.is_paused_kind(lane), full=full), servers)
 
 
 def _standing_of(row: list[Any]) -> Standing:
