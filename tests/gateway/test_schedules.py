@@ -162,3 +162,14 @@ async def test_a_preview_tells_the_next_instants(asker: Asker):
         (("after", "2026-03-28T12:00:00"),),
     ):
         assert (await asker.ask("GET", f"{PATH}/preview", query=query)).status == 400
+
+
+async def test_a_schedule_of_a_unique_task_says_so_and_makes_none_beside_the_one_there_is(asker: Asker):
+    task = {**BODY["task"], "unique": {"by": "n", "on_conflict": "return_existing"}}
+    shown = await put(asker, task=task)
+    assert shown["definition"]["task"]["unique"]["on_conflict"] == "return_existing"
+    first = await asker.ask("POST", f"{PATH}/trigger", {})
+    asker.clock.move(1)
+    again = await asker.ask("POST", f"{PATH}/trigger", {})
+    assert again.status == 409
+    assert (again.json["code"], again.json["task_id"]) == ("unique_conflict", first.json["task_id"])

@@ -12,6 +12,7 @@ from perdure.domain.retry import Retry
 from perdure.domain.schedule import Cause, FireOutcome, Overlap, SkipReason
 from perdure.domain.task import OnLoss
 from perdure.domain.timing import Fold, Gap
+from perdure.domain.unique import Unique
 from perdure.wire import shapes
 from perdure.wire.jobs import SubmitJob
 from perdure.wire.shapes import Id, Json
@@ -56,6 +57,8 @@ class ScheduledTask(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, om
     capabilities: shapes.Capabilities | None = None
     labels: shapes.Labels | None = None
     metadata: Any = None
+    unique: Unique | None = None
+    unique_key: shapes.Key | None = None
 
 
 class PutSchedule(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

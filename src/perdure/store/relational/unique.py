@@ -102,6 +102,8 @@ class _Keys:
     def look_closely(self, asking: Sequence[_Asking]) -> None:
         """Lock the holders that may be moved, so that nobody claims them meanwhile."""
         moving = {each.slot for each in asking if self.meet(each, self.holders[each.slot]) in _MOVING}
+        if not moving:
+            return
         slots = sorted(moving)
         looked = look(self._tx, "cancel_look", [(slot[0], self.holders[slot].task_id) for slot in slots])
         for slot, (_, state, *_) in zip(slots, looked, strict=True):
