@@ -48,7 +48,7 @@ def made(writer: Writer, graph: dict[str, Any], **rules: Trigger) -> tuple[Job, 
     tasks = tuple(with_trigger(each, rules.get(each.rare.name or "", each.terms.trigger)) for each in built.tasks)
     built = built._replace(tasks=tasks)
     writer.submit_jobs([built])
-    return built, {task.name or "": task.id for task in tasks}
+    return built, {task.rare.name or "": task.id for task in tasks}
 
 
 def claimed(writer: Writer) -> dict[str, Lease]:
