@@ -48,3 +48,27 @@ def test_the_same_limit_twice_is_refused_where_it_is_written() -> None:
 
         @app.task("x", limits=[perdure.Limit(concurrency=1), perdure.Limit(concurrency=2)])
         async def handler() -> None: ...
+
+
+async def test_a_customer_who_floods_lets_another_one_through(tmp_path: Path) -> None:
+    app = perdure.App(str(tmp_path / "limits.db"))
+    order: list[str] = []
+
+    @app.task("make", fair_by="customer")
+    async def make(customer: str, number: int) -> None:
+        order.append(customer)
+
+    async with app:
+        handles = await app.submit_many([make.call("flooding", number) for number in range(30)])
+        handles.append(await app.submit(make, "single", 1))
+        async with app.worker(concurrency=1, prefetch=0):
+            await perdure.wait_all(handles, timeout=60)
+    assert order.index("single") <= 1
+    assert len(order) == 31
+
+
+@pytest.mark.parametrize("fields", [3, ("a", "a"), ("",), [1]])
+def test_turns_by_what_is_no_field_are_refused_where_they_are_written(fields: object) -> None:
+    app = perdure.App(":memory:")
+    with pytest.raises(perdure.Misuse, match="fair_by"):
+        app.task("x", fair_by=fields)  # type: ignore[call-overload]
