@@ -36,13 +36,26 @@ WALK = {**ORGANIZATION, "before": LAST, "stretch": STRETCH}
 ENDED = {**ORGANIZATION, "task": f"task-{TASKS // 2:09d}", "n": TASKS // 2}
 SMALL_JOB = {**ORGANIZATION, "job": "job-000500", "j": 500}
 LARGE_JOB = {**ORGANIZATION, "job": "job-001001", "j": 1001}
-FILTER = {**ORGANIZATION, "ns": NUMBERS, "states": "[]", "lanes": None, "reasons": "[]", "discarded": None}
+FILTER = {
+    **ORGANIZATION,
+    "ns": NUMBERS,
+    "states": "[]",
+    "lanes": None,
+    "reasons": "[]",
+    "discarded": None,
+    "submitters": "[]",
+    "ended_from": None,
+    "ended_before": None,
+}
 EVERY_FILTER = {
     **FILTER,
     "states": '["succeeded"]',
     "lanes": "[1,2]",
     "reasons": '["ok"]',
     "discarded": False,
+    "submitters": '["p"]',
+    "ended_from": 1_000_000,
+    "ended_before": LAST,
     "labels": '[["team","blue"]]',
 }
 

@@ -23,6 +23,9 @@ BY_NUMBER: dict[str, dict[str, Any]] = {
         "reasons": "[]",
         "discarded": None,
         "labels": "[]",
+        "submitters": "[]",
+        "ended_from": None,
+        "ended_before": None,
     },
 }
 
