@@ -26,6 +26,9 @@ from perdure.store.relational.looking import look
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
+OPENINGS_MAX = 100
+"""How often it is looked whose turn it is at gates, while those whose turn it was go away."""
+
 
 def end_waiting(tx: Transaction) -> int:
     """End the waiting tasks staged in `ending`; their direct children are settled with them. Returns how many ended."""
@@ -151,7 +154,10 @@ def let_others_in(tx: Transaction, settled: Sequence[tuple[int, bool, str]]) -> 
 
 def open_gates(tx: Transaction, gates: Sequence[int]) -> None:
     """Let the tasks join whose turn it is at gates that may have room."""
-    if gates and stage_next(tx, gates):
+    for _ in range(OPENINGS_MAX):
+        # Others may have ended some of those whose turn it was: then it is the turn of the next.
+        if not gates or not stage_next(tx, gates):
+            return
         join(tx)
 
 
