@@ -54,8 +54,7 @@ def _words() -> list[str]:
         f"- An attempt is {', '.join(f'`{state}`' for state in AttemptState)}.",
         f"- A job is {', '.join(f'`{state}`' for state in JobState)}.",
         f"- Every end has one reason: {reasons}.",
-        "- Reserved, and the reason of no end yet: `authority_revoked`, for when keys and roles come, and `superseded`,"
-        " for when a task can take the place of another.",
+        "- Reserved, and the reason of no end yet: `authority_revoked`, for when keys and roles come.",
         "",
     ]
 
