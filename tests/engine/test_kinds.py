@@ -1,5 +1,7 @@
 """Kinds are declared by workers, kept by the store, and hold submitters to their schema."""
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -62,12 +64,20 @@ async def test_a_bad_definition_is_refused_and_none_is_stored(
 async def test_declaring_the_same_again_writes_nothing(bench: Bench) -> None:
     definition = KindDefinition(kind=KIND, schema=SCHEMA, retry=Retry(7), capabilities=["b", "a"])
     await bench.engine.declare([definition], ME)
+    (first,) = await bench.store.definitions.list(ME.organization, "kind")
     await bench.engine.declare([definition], ME)
-    (stored,) = await bench.store.definitions.list(ME.organization, "kind")
-    assert stored.version == 1
+    assert await bench.store.definitions.list(ME.organization, "kind") == [first]
     await bench.engine.declare([KindDefinition(kind=KIND, priority=1)], ME)
     (stored,) = await bench.store.definitions.list(ME.organization, "kind")
-    assert stored.version == 2
+    assert stored.version == first.version + 1
+
+
+async def test_those_who_declare_the_same_at_once_do_not_collide(bench: Bench) -> None:
+    """Each has seen that nobody declared it, and finds it declared when its turn to write it comes."""
+    await asyncio.gather(*(bench.engine.declare([KindDefinition(kind=KIND)], ME) for _ in range(20)))
+    (stored,) = await bench.store.definitions.list(ME.organization, "kind")
+    await bench.engine.declare([KindDefinition(kind=KIND)], ME)
+    assert await bench.store.definitions.list(ME.organization, "kind") == [stored]
 
 
 async def test_a_paused_kind_stays_paused_whatever_its_workers_declare(bench: Bench) -> None:

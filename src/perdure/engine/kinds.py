@@ -284,6 +284,9 @@ class Kinds:
             # Who paused the kind is an operator, and stays in charge of that.
             paused = stored is not None and msgspec.json.decode(stored.document).get("paused", False)
             document = msgspec.json.encode(msgspec.structs.replace(definition, paused=paused)).decode()
+            if stored is not None and stored.document == document:
+                # Somebody else declared the same meanwhile.
+                return
             version = stored.version if stored is not None else 0
             try:
                 await self._definitions.put(by.organization, "kind", definition.kind, document, by.name, version)
