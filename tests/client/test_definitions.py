@@ -24,7 +24,9 @@ async def test_documents_over_http_are_as_those_of_an_engine(tmp_path: Path) -> 
             assert (made.created, made.value["depth"]) == (True, 3)
             assert await remote.definition("queue", "a/b", ME) == made._replace(created=False)
             changed = await remote.put_definition("queue", "a/b", {"paused": True}, ME, made.etag)
-            assert (changed.created, changed.value) == (False, {"paused": True, "dead_letters": True, "depth": None})
+            limits = {"concurrency": None, "rate": None, "per": None}
+            document = {"paused": True, "dead_letters": True, "depth": None, **limits}
+            assert (changed.created, changed.value) == (False, document)
             with pytest.raises(PreconditionFailed) as refused:
                 await remote.put_definition("queue", "a/b", {}, ME, made.etag)
             assert refused.value.fields["etag"] == changed.etag

@@ -8,9 +8,10 @@ from perdure.store.postgres.store import PostgresStore
 
 
 async def put(store: PostgresStore, name: str) -> int:
-    """Write and read, so that both kinds of connections are used."""
+    """Write and read, so that both kinds of connections are used. Answers how many definitions there are."""
     await store.ledger.now_us()
-    return (await store.definitions.put("default", "queue", name, "{}", "bob")).version
+    await store.definitions.put("default", "queue", name, "{}", "bob")
+    return len(await store.definitions.list("default", "queue"))
 
 
 def main(url: str) -> None:

@@ -26,7 +26,7 @@ def test_parent_and_child_go_on_with_the_same_store(postgres_database: str) -> N
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.split("\n") == ["child 1", "parent 1 1", ""]
+    assert run.stdout.split("\n") == ["child 2", "parent 3 3", ""]
 
 
 async def test_a_child_that_lives_on_does_not_keep_its_parents_sessions_open(postgres_database: str) -> None:
