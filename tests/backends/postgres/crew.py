@@ -170,6 +170,10 @@ class Watched(Transaction):
         self.given[name] = {**bindings, **staged, "now": self.now_us}
         return super().run(name, **bindings)
 
+    def run_together(self, named: Sequence[tuple[str, dict[str, Any]]]) -> list[list[tuple[Any, ...]]]:
+        self.given |= {name: {**bindings, "now": self.now_us} for name, bindings in named}
+        return super().run_together(named)
+
     def plan(self, name: str, *, analyze: bool = False) -> dict[str, Any]:
         """The plan of a statement as it was last run here. `analyze` runs it once more."""
         statement = psycopg.ClientCursor(self.connection).mogrify(STATEMENTS[name].text, self.given[name])

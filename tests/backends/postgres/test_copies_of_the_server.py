@@ -107,11 +107,12 @@ async def test_a_standby_takes_over_with_everything_that_was_acknowledged(folder
                 view = await world.views.task(ORGANIZATION, ids[0])
                 assert view is not None
                 assert view.result == RESULT
-                again = await world.claim_one()
-                assert again.hold.task_id == lost.hold.task_id
-                assert again.fence > lost.fence
+                # One claim may come before the one that nobody remembers; it is not passed over for longer.
+                again = {lease.hold.task_id: lease for lease in await world.claim(5)}
+                assert set(again) == set(ids[3:])
+                assert again[lost.hold.task_id].fence > lost.fence
                 assert (await world.settle(lost, DONE)).answer == SettleAnswer.LEASE_LOST
-                await world.finish(again)
+                await world.finish(*again.values())
                 # Nobody can say how long there was no server: nothing is lost for a while.
                 assert (
                     await world.ledger.losses_suspended_until() >= clock.wall_us() + limits.LEASE_DEFAULT_US - SECOND_US
