@@ -76,12 +76,16 @@ def lead(store: str, seed: int, steps: int) -> Counter[tuple[TaskState | None, E
     return life.model.reached
 
 
+MADE_ELSEWHERE = {(TaskState.EXPIRED, Event.REVIVE)}
+"""Made by the retry of a job only, which lives do not do: `test_job_retries.py` makes it."""
+
+
 def lead_many(store: str, seeds: range, steps: int) -> None:
     """Lead the lives of many seeds; together they must make every move that the lifecycle has."""
     reached: Counter[tuple[TaskState | None, Event]] = Counter()
     for seed in seeds:
         reached += lead(store, seed, steps)
-    moves = {(source, row.event) for row in TABLE for source in row.sources}
+    moves = {(source, row.event) for row in TABLE for source in row.sources} - MADE_ELSEWHERE
     for source, event in sorted(moves, key=str):
         print(f"{reached[source, event]:7} {source or 'nothing'} {event}")
     missing = sorted(f"{source} {event}" for source, event in moves if not reached[source, event])
