@@ -54,8 +54,10 @@ MOVES: tuple[tuple[str, str], ...] = tuple(
     (str(source) if source else "(none)", str(row.event)) for row in TABLE for source in row.sources
 )
 
-UNREACHABLE: dict[tuple[str, str], str] = {}
-"""Moves that this version cannot make, with the reason."""
+UNREACHABLE: dict[tuple[str, str], str] = {
+    ("expired", "revive"): "only the retry of a job revives what expired, and no client here runs a job again",
+}
+"""Moves that no simulated life makes, with the reason."""
 
 
 class Coverage:
