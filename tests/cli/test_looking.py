@@ -63,7 +63,8 @@ def test_no_json_is_no_fields_where_a_kind_takes_fields(perdure: Perdure) -> Non
 def test_an_idempotency_key_makes_one_task(perdure: Perdure) -> None:
     first = perdure("submit", "k", "1", "--idempotency-key", "a", "--json").json
     again = perdure("submit", "k", "1", "--idempotency-key", "a", "--json").json
-    assert again == first | {"replayed": True}
+    assert first["outcome"] == "created"
+    assert again == first | {"replayed": True, "outcome": "existing"}
     other = perdure("submit", "k", "2", "--idempotency-key", "a", "--json")
     assert other.code == 2
     assert other.problem["code"] == "idempotency_conflict"

@@ -88,10 +88,12 @@ class QuietSubscription:
     def __init__(self, hub: "QuietHub", topics: Topic) -> None:
         self._hub = hub
         self._topics = topics
+        self._heard = Topic(0)
         self._hinted = asyncio.Event()
 
     def hint(self, topics: Topic) -> None:
         if topics & self._topics:
+            self._heard |= topics & self._topics
             self._hinted.set()
 
     async def wait(self, timeout: float) -> Topic:
@@ -101,7 +103,8 @@ class QuietSubscription:
         except TimeoutError:
             return Topic(0)
         self._hinted.clear()
-        return self._topics
+        heard, self._heard = self._heard, Topic(0)
+        return heard
 
     def close(self) -> None:
         self._hub.open.remove(self)

@@ -121,7 +121,7 @@ async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> 
     if note and answer.state is not None and answer.state not in ENDED:
         view = await session.views.task(session.organization, answer.id)
         await note_unserved(session, [] if view is None else [Waiting(view.kind, view.queue)])
-    return answer
+    return answer._replace(outcome=answer.told())
 
 
 async def _takes_fields(session: "Session", kind: str) -> bool:
