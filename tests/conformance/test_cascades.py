@@ -5,7 +5,7 @@ from perdure.domain.states import TaskState
 from perdure.store.ledger import Swept
 
 S = TaskState
-NOTHING = Swept(0, None, more=False)
+NOTHING = Swept(0, None, more=False, quiet=True)
 
 
 async def test_a_task_that_ends_with_its_parent_and_has_no_children_leaves_nothing(world: World) -> None:
