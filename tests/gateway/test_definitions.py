@@ -41,9 +41,10 @@ async def test_what_a_document_says_holds(asker: Asker):
     await asker.ask("PUT", QUEUE, {"depth": 1})
     await submitted(asker, queue="mail")
     assert (await asker.ask("POST", "/v1/tasks", {"kind": "k", "queue": "mail"})).status == 429
-    assert (await asker.ask("GET", QUEUE)).json == {"paused": False, "dead_letters": True, "depth": 1}
+    limits = {"depth": 1, "concurrency": None, "rate": None, "per": None}
+    assert (await asker.ask("GET", QUEUE)).json == {"paused": False, "dead_letters": True, **limits}
     await asker.ask("PATCH", "/v1/queues/mail", {"dead_letters": False})
-    assert (await asker.ask("GET", QUEUE)).json == {"paused": False, "dead_letters": False, "depth": 1}
+    assert (await asker.ask("GET", QUEUE)).json == {"paused": False, "dead_letters": False, **limits}
 
 
 @pytest.mark.parametrize(
