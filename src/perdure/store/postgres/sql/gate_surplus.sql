@@ -13,6 +13,8 @@ CROSS JOIN LATERAL (
     ORDER BY at_gate.n DESC
     OFFSET (asked.value ->> 1)::bigint
 ) AS known
-JOIN perdure_live AS live ON live.n = ANY (ARRAY[known.n])
-JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[known.n])
+CROSS JOIN LATERAL (SELECT found.state FROM perdure_live AS found WHERE found.n = known.n LIMIT 1) AS live
+CROSS JOIN LATERAL (
+    SELECT found.organization, found.id, found.n FROM perdure_tasks AS found WHERE found.n = known.n LIMIT 1
+) AS tasks
 WHERE live.state <> 'cancelling'
