@@ -88,6 +88,10 @@ class Company:
             self._lacking.add(member)
             _log.warning("%s; they share the others and are slower: raise max_connections", self._told())
 
+    def is_short_for(self, member: "Lifeline") -> bool:
+        """Whether the server had no session left when this one last asked."""
+        return member in self._lacking
+
     def has(self, member: "Lifeline") -> None:
         """Note that somebody who had none has a session of its own."""
         if member in self._lacking:
@@ -175,7 +179,9 @@ class Lifeline:
 
     def run(self, transaction: Callable[[Session], T]) -> T:
         """What `transaction` returns, which begins and commits on the session. It may be run several times."""
-        if self._session is None:
+        crowded = self._monotonic_us() < self._crowded_until_us
+        # Who got none asks for one again after a while, or nobody would know that there are more.
+        if self._session is None and (crowded or not self._company.is_short_for(self)):
             lender = self._company.idle(self, self._shares_after_seconds)
             if lender is not None:
                 try:
