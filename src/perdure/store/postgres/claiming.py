@@ -173,7 +173,7 @@ class Claims:
             return None
         if fitting.limited or any(len(band) > 1 for band in fitting.bands):
             return None
-        if len(fitting.bands) > 1 and self._ageing.matters(request.ageing_us, begun_us):
+        if len(fitting.bands) > 1 and self._ageing.matters(request.ageing_us, tx.now_us):
             return None
         below, stale = self._marks.below(fitting.rank), self._catalogue.stale
         takes, _ = self._takes(tx, fitting, len(leases))

@@ -21,13 +21,13 @@ class Ageing:
         self.raises = False
         """Whether a lane counts as more urgent than it is."""
 
-    def matters(self, ageing_us: int, monotonic_us: int) -> bool:
+    def matters(self, ageing_us: int, now_us: int) -> bool:
         """Whether a lane counts as more urgent than it is, or it is time to look whether one does."""
         if not ageing_us or self.raises:
             return self.raises and bool(ageing_us)
-        is_time = not 0 <= monotonic_us - self._asked_us < LOOK_EVERY_US
+        is_time = not 0 <= now_us - self._asked_us < LOOK_EVERY_US
         if is_time:
-            self._asked_us = monotonic_us
+            self._asked_us = now_us
         return is_time
 
     def priorities(
