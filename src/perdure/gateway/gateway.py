@@ -44,8 +44,8 @@ from perdure.gateway.routes import ROUTES
 from perdure.gateway.schedule_handlers import ScheduleHandlers
 from perdure.gateway.system_handlers import Notices, Render, SystemHandlers
 from perdure.gateway.task_handlers import TaskHandlers
-from perdure.gateway.worker_handlers import WorkerHandlers
 from perdure.gateway.turns import Turn, Turns, cost_of
+from perdure.gateway.worker_handlers import WorkerHandlers
 from perdure.telemetry.observer import Observer
 
 Handler = Callable[[Request], Awaitable[Answer]]
@@ -111,9 +111,9 @@ class Gateway:
         self._presence = Presence(registry, self._hints, around.worker_active)
         self._pool = ClaimPool(operations, self._hints, self._presence)
         self._access = around.access
-        self._observer = around.observer
         self._turns = Turns()
         self._rates = Rates(around.limits.client_rate, lambda: around.clock.monotonic_us() / SECOND_US)
+        self._observer = around.observer
         self._clock = around.clock
         self._ids = around.ids
         description = describe(around.of_itself.version)
