@@ -137,9 +137,9 @@ def _storm(rate: float) -> None:
 
     commit, dice = Session.commit, random.Random(os.getpid())
 
-    def commits(self: Session) -> None:
+    def commits(self: Session, hint: str | None = None) -> None:
         if dice.random() >= rate:
-            commit(self)
+            commit(self, hint)
             return
         way = dice.choice(("collides", "deadlocks", "breaks before", "breaks after"))
         if way == "collides":
@@ -147,7 +147,7 @@ def _storm(rate: float) -> None:
         if way == "deadlocks":
             raise DeadlockDetected("deadlock detected (a fault of this test)")
         if way == "breaks after":
-            commit(self)
+            commit(self, hint)
         self.close()
         raise OperationalError("the connection was lost (a fault of this test)")
 

@@ -69,7 +69,7 @@ def test_the_limit_is_a_setting():
             Settings(connections=bad)
 
 
-async def test_an_idle_worker_holds_two_connections(tmp_path: Path):
+async def test_an_idle_worker_holds_two_connections_at_most(tmp_path: Path):
     async with served(tmp_path / "store.db") as url:
         app = App(url)
 
@@ -86,8 +86,11 @@ async def test_an_idle_worker_holds_two_connections(tmp_path: Path):
                 return [each for pool in pools for each in (*pool._idle, *pool._used) if not each.closed]
 
             async with asyncio.timeout(30):
-                # One for its claim, one for hints; those of its start lie idle until the gateway closes them.
-                while len([each for each in held() if each._waiting is not None]) != 2 or _kept_elsewhere(transport):
+                # One for its claim, one for hints where somebody waits for them; those of its start lie idle until the
+                # gateway closes them.
+                while not 1 <= len([each for each in held() if each._waiting is not None]) <= 2 or _kept_elsewhere(
+                    transport
+                ):
                     await asyncio.sleep(0.01)
 
 

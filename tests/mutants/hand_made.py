@@ -99,7 +99,11 @@ HAND_MADE: tuple[HandMade, ...] = (
     HandMade(
         "a task is promoted when it is due or waits for nothing",
         _changed(
-            ("due_stage", "waits = 0 AND due_us <= :now", "(waits = 0 OR due_us <= :now)"),
+            (
+                "due_stage",
+                "waits = 0 AND gate IS NULL AND due_us <= :now",
+                "(waits = 0 OR due_us <= :now) AND gate IS NULL",
+            ),
             ("due_stage", "INDEXED BY perdure_live_due", ""),
             ("joining_apply", "CASE WHEN live.due_us <= :now", "CASE WHEN 1"),
         ),

@@ -9,6 +9,7 @@ from perdure.store.ledger import Ledger
 NOT_CALLED = {
     "grow": "no handler here adds tasks to its job",
     "grower": "no handler here adds tasks to its job",
+    "holding": "asked only where no lease is shorter than a quiet minute, and here some are",
     "orders": "only gateways ask for many workers at once",
     "retry_job": "no client here runs a job again",
     "seen": "only gateways ask for many workers at once",
