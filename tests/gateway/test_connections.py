@@ -13,6 +13,7 @@ from gateway.serving import exchange, port_of, serving
 from perdure.app.app import App
 from perdure.errors import Invalid
 from perdure.gateway import files
+from perdure.gateway.limits import GatewayLimits
 from perdure.settings import Settings
 
 GET = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
@@ -70,7 +71,7 @@ def test_the_limit_is_a_setting():
 
 
 async def test_an_idle_worker_holds_two_connections_at_most(tmp_path: Path):
-    async with served(tmp_path / "store.db") as url:
+    async with served(tmp_path / "store.db", GatewayLimits(idle_timeout=2)) as url:
         app = App(url)
 
         @app.task("k")
