@@ -86,6 +86,20 @@ async def test_a_put_over_what_was_not_seen_is_a_conflict_and_changes_nothing(wo
                 await put(world, seen=seen)
 
 
+async def test_a_first_instant_that_has_come_is_a_conflict_and_changes_nothing(world: World) -> None:
+    now = await world.now_us()
+    with world.unchanged(), pytest.raises(Conflict):
+        await put(world, standing=Standing(now, now, now))
+    first = await put(world, standing=Standing(now, now + 1, now + 1))
+    world.advance(60)
+    seen = Seen(first.version, first.next_us)
+    with world.unchanged(), pytest.raises(Conflict):
+        await put(world, seen=seen, standing=Standing(now, now + 2, now + 2), document="{}")
+    # Nothing was decided about it yet, and that is still so.
+    second = await put(world, seen=seen, standing=Standing(now, first.next_us, first.look_us), document="{}")
+    assert (second.document, second.next_us) == ("{}", now + 1)
+
+
 async def test_lists_are_by_name_of_one_organization_and_of_one_set(world: World) -> None:
     for name, set in (("b", "mine"), ("a", "mine"), ("c", "yours")):
         await put(world, name, document=f'{{"set":"{set}"}}')
@@ -145,11 +159,12 @@ async def test_nothing_fires_before_its_time_or_over_another_document(world: Wor
 
 
 async def test_an_instant_that_made_something_makes_nothing_more_whatever_the_schedule_says(world: World) -> None:
-    schedule = await put(world)
-    world.advance(60)
+    now = await world.now_us()
+    schedule = await put(world, standing=Standing(now, now + MINUTE, now))
     await fire(world)
-    back = Standing(0, schedule.next_us, schedule.next_us)
+    back = Standing(0, schedule.next_us, now)
     after = await stands(world)
+    assert after.next_us == now + 2 * MINUTE
     await put(world, seen=Seen(after.version, after.next_us), standing=back)
     fired = await fire(world, 2)
     assert len(fired.made) == 1

@@ -91,6 +91,26 @@ async def test_a_schedule_is_heard_of_at_once_and_an_idle_store_is_asked_twice_a
     assert await came(bench) == [("fired", None, 1)] * 3
 
 
+async def test_nothing_comes_of_an_instant_that_passes_while_the_schedule_is_being_stored(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedules, delays = bench.store.schedules, [1.5 * 60, 0.0]
+    put = schedules.put
+
+    async def slowly(*given: Any, **named: Any) -> Any:
+        await pass_(bench, delays.pop(0))
+        return await put(*given, **named)
+
+    monkeypatch.setattr(schedules, "put", slowly)
+    view = await declare(bench)
+    assert not delays
+    assert view.next_us is not None
+    assert view.declared_us < view.next_us <= view.declared_us + MINUTE
+    await pass_(bench, 60)
+    await fire(bench)
+    assert [each.first_us for each in (await bench.engine.schedules.fires("s", ME, 10)).fires] == [view.next_us]
+
+
 async def test_the_same_definition_again_changes_nothing_and_another_one_has_another_tag(bench: Bench) -> None:
     first = await declare(bench)
     again = await declare(bench)

@@ -159,7 +159,8 @@ class Schedules(Protocol):
     ) -> Schedule:
         """Store a document, and how the schedule stands by it. A paused one stays paused.
 
-        Only over what was `seen` (`None`: only if there is none): else `Conflict`. `skipped` are instants that had come
+        Only over what was `seen` (`None`: only if there is none), and only while a next instant that is another than
+        before is still to come: else `Conflict`. `skipped` are instants that had come
         by the old document; with `drop_waiting`, one that waits is skipped too (`changed`).
         """
 

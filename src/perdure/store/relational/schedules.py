@@ -128,6 +128,10 @@ def _put(
     stands = (rows[0][0], rows[0][1]) if rows else None
     if stands != (None if seen is None else (seen.version, seen.next_us)):
         raise _moved(put.name)
+    has_come = standing.next_us is not None and standing.next_us <= tx.now_us
+    if has_come and (seen is None or seen.next_us != standing.next_us):
+        # It passed before there was something for it to make: the first instant is a later one now.
+        raise _moved(put.name)
     stored = definitions.put_over_what_is_there(tx, put)
     if stored is None or isinstance(stored, Conflict):
         raise stored or _moved(put.name)
