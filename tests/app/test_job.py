@@ -180,3 +180,16 @@ def test_a_job_whose_block_failed_is_given_up(app):
 async def _submitted(app: perdure.App, job: perdure.JobBuilder) -> perdure.JobHandle:
     async with app:
         return await job.submit()
+
+
+async def test_a_wait_looks_at_the_newest_open_tasks_alone(app, monkeypatch):
+    async with app, app.worker():
+        with app.job("fan out") as job:
+            first = job.add("add", left=0)
+            for number in range(250):
+                job.add("add", left=number, after=[first])
+        handle = await job.submit()
+        views = (await app.operations()).views
+        monkeypatch.setattr(views, "job_tasks", None)
+        monkeypatch.setattr(views, "task", None)
+        assert await handle.wait(10) == "succeeded"

@@ -8,11 +8,11 @@ from perdure.app.handle import Access, Handle, value_of
 from perdure.app.node import Node
 from perdure.app.task import R
 from perdure.domain import ids
-from perdure.domain.states import BAD_ENDS, ENDED, GOOD_ENDS, JOB_ENDED, JobState
+from perdure.domain.states import BAD_ENDS, GOOD_ENDS, JOB_ENDED, UNFINISHED, JobState
 from perdure.engine.job_timeline import JobTimeline, read_timeline
 from perdure.errors import Invalid, JobFailed, NotFound, WaitTimedOut
 from perdure.store.job_ledger import JobRetried
-from perdure.store.views import EventView, JobProgress, JobTaskView, JobView
+from perdure.store.views import EventView, JobProgress, JobTaskView, JobView, TaskFilter
 from perdure.worker.handler import Handler
 
 WATCHED_TASKS = 100
@@ -112,12 +112,12 @@ class JobHandle:
         until = None if timeout is None else loop.time() + timeout
         operations = await self._access.operations()
         while (view := await self.status()).state not in JOB_ENDED:
-            open_ids = _last_open(await self.tasks())
+            open_ids = await self._last_open()
             if not open_ids:
                 continue
             left = None if until is None else max(0.0, until - loop.time())
             try:
-                await operations.wait_ended(self._access.principal.organization, open_ids, left)
+                await operations.wait_ended(self._access.principal.organization, open_ids, left, known=True)
             except WaitTimedOut:
                 raise WaitTimedOut(
                     f"job {self.id} has not ended after {round(timeout or 0.0, 3):g} s; it goes on:"
@@ -125,6 +125,15 @@ class JobHandle:
                     job_id=self.id,
                 ) from None
         return view.state
+
+    async def _last_open(self) -> list[str]:
+        """The open tasks to watch: the newest, which end last as a rule, as parents come before their children."""
+        views = (await self._access.operations()).views
+        where = TaskFilter(job=self.id, states=tuple(sorted(UNFINISHED)))
+        page = await views.tasks(self._access.principal.organization, where, WATCHED_TASKS)
+        while not page.rows and page.cursor is not None:
+            page = await views.tasks(self._access.principal.organization, where, WATCHED_TASKS, page.cursor)
+        return [task.id for task in page.rows]
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the job and return what its tasks returned, by name; tasks without a result are left out.
@@ -158,9 +167,3 @@ class JobHandle:
             state=state,
             names=[task.name for task in tasks if task.state in BAD_ENDS],
         )
-
-
-def _last_open(tasks: Sequence[JobTaskView]) -> list[str]:
-    """The open tasks to watch: those that nothing open waits for, which end last."""
-    waited_for = {parent for task in tasks if task.state not in ENDED for parent in task.parents}
-    return [task.id for task in tasks if task.state not in ENDED and task.name not in waited_for][:WATCHED_TASKS]

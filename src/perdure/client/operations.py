@@ -309,9 +309,17 @@ class RemoteOperations:
     # Waiting
 
     async def wait_ended(
-        self, organization: str, task_ids: Sequence[str], timeout: float | None, any_of: bool = False
+        self,
+        organization: str,
+        task_ids: Sequence[str],
+        timeout: float | None,
+        any_of: bool = False,
+        *,
+        known: bool = False,
     ) -> list[Ended]:
-        """How tasks ended, once they have. Raises `WaitTimedOut` and `NotFound`."""
+        """How tasks ended, once they have; the gateway looks whether they are `known`. Raises `WaitTimedOut` and
+        `NotFound`.
+        """
         return await self._watch(task_ids, timeout, any_of)
 
     # Duties are the gateway's

@@ -134,7 +134,13 @@ class Operations(Protocol):
 
     # waiting
     async def wait_ended(
-        self, organization: str, task_ids: Sequence[str], timeout: float | None, any_of: bool = False
+        self,
+        organization: str,
+        task_ids: Sequence[str],
+        timeout: float | None,
+        any_of: bool = False,
+        *,
+        known: bool = False,
     ) -> list[Ended]: ...
 
     # duties
@@ -354,10 +360,16 @@ class Engine:
         await self._workers.order(worker_id, order, by)
 
     async def wait_ended(
-        self, organization: str, task_ids: Sequence[str], timeout: float | None, any_of: bool = False
+        self,
+        organization: str,
+        task_ids: Sequence[str],
+        timeout: float | None,
+        any_of: bool = False,
+        *,
+        known: bool = False,
     ) -> list[Ended]:
-        """How tasks ended, once they have. Raises `WaitTimedOut` and `NotFound`."""
-        return await self._wait(organization, task_ids, timeout, any_of)
+        """How tasks ended, once they have. `known`: there are such tasks. Raises `WaitTimedOut` and `NotFound`."""
+        return await self._wait(organization, task_ids, timeout, any_of, known=known)
 
     def duties(self) -> list[Duty]:
         """The duties of the system, new ones at each call; tests run them one by one."""

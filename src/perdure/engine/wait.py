@@ -53,11 +53,18 @@ class WaitEnded:
         self._watcher: asyncio.Task[None] | None = None
 
     async def __call__(
-        self, organization: str, task_ids: Sequence[str], timeout: float | None, any_of: bool = False
+        self,
+        organization: str,
+        task_ids: Sequence[str],
+        timeout: float | None,
+        any_of: bool = False,
+        *,
+        known: bool = False,
     ) -> list[Ended]:
         """How the tasks ended, in the order asked; with `any_of` those that have, as soon as one has.
 
-        `timeout` is seconds; `None` waits for ever. Raises `WaitTimedOut`, `NotFound` for an unknown task, `Malformed`.
+        `timeout` is seconds; `None` waits for ever. `known`: the caller has seen that there are such tasks. Raises
+        `WaitTimedOut`, `NotFound` for an unknown task, `Malformed`.
         """
         wanted = list(dict.fromkeys(ids.parse(each) for each in task_ids))
         if timeout is not None and timeout < 0:
@@ -65,6 +72,8 @@ class WaitEnded:
         if not wanted:
             return []
         waiter = _Waiter(set(wanted), any_of, asyncio.get_running_loop().create_future())
+        if known:
+            waiter.unverified.clear()
         self._join(organization, waiter)
         try:
             await self._ask(organization, [waiter])

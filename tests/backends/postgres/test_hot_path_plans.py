@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.crew import Watched, Writer, job, nodes, settlings
+from backends.postgres.crew import Watched, Writer, job, nodes, settlings, with_trigger
 from perdure.domain.outcome import Failure
 from perdure.domain.settlement import Settlement
 from perdure.store.ledger import ClaimRequest
@@ -13,7 +13,7 @@ from perdure.store.postgres import settling, submission
 
 LATER = Settlement.retry(Failure("ValueError", "boom", None), 60_000_000)
 HOT = ("submit", "claim_look", "claim_late", "claim_heads", "claim", "settle_end", "settle_return", "job_start")
-FOLLOWING = ("job_tally", "children_touch", "children_count_down", "children_met", "children_unmet", "joining_apply")
+FOLLOWING = ("job_tally", "children_follow", "children_met", "children_unmet", "joining_apply")
 IN_ORDER = {
     "perdure_live_due",
     "perdure_live_ttl",
@@ -89,7 +89,9 @@ def plans(request: pytest.FixtureRequest, writer: Writer) -> dict[str, dict[str,
     """The plans of what a few claims and settles ran, in tables as the parameter makes them."""
     request.param(writer)
     graph = {"a": [], "b": [], "c": ["a", "b"]}
-    writer.submit_jobs([job(writer.ids, graph) for _ in range(2)])
+    usual, other = (job(writer.ids, graph) for _ in range(2))
+    ruled = with_trigger(other.tasks[2], "any_succeeded")
+    writer.submit_jobs([usual, other._replace(tasks=(*other.tasks[:2], ruled))])
     writer.submit(writer.tasks(10, priority=9))
     writer.submit(writer.tasks(10, priority=9, kind="more"))
     writer.claim(1)
@@ -105,7 +107,7 @@ def plans(request: pytest.FixtureRequest, writer: Writer) -> dict[str, dict[str,
 
 
 def test_no_statement_of_the_hot_path_reads_a_table_in_full(plans: dict[str, dict[str, Any]]) -> None:
-    assert {"submit", "claim_look", "claim_heads", "claim", "settle_end", "settle_return"} <= plans.keys()
+    assert {*HOT, *FOLLOWING} - {"claim_late", "job_start"} <= plans.keys()
     for name, plan in plans.items():
         for node in nodes(plan):
             relation = node.get("Relation Name", "")
@@ -146,3 +148,13 @@ def test_jobs_are_found_by_number(plans: dict[str, dict[str, Any]]) -> None:
         if node.get("Relation Name") == "perdure_jobs" and "Index Name" in node
     }
     assert found <= {"perdure_jobs_pkey"}
+
+
+def test_children_that_wait_for_nothing_more_join_in_the_statement_that_counts_down(writer: Writer) -> None:
+    writer.submit_jobs([job(writer.ids, {"parent": [], **{f"child {n}": ["parent"] for n in range(5)}})])
+    leases = writer.claim(1)
+    tx = Watched(writer.session.connection, writer.session.begin(durable=False))
+    settling.settle(tx, settlings(leases))
+    assert tx.given.keys() == {"settle_end", "job_tally", "children_follow"}
+    writer.commit(tx)
+    assert len(writer.claim(10)) == 5

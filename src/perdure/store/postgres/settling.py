@@ -8,10 +8,11 @@ import msgspec
 from perdure.domain import limits
 from perdure.domain.states import ENDED, GOOD_ENDS, TaskState
 from perdure.store.ledger import Guard, SettleAnswer, Settled, Settling
+from perdure.store.postgres.following import follow
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.bodies import text_of
-from perdure.store.relational.ending import follow_ends, let_others_in
+from perdure.store.relational.ending import let_others_in
 from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
@@ -70,8 +71,7 @@ def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], a
         tx.announce(Topic.ENDED)
         of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, *_ in ended if job is not None]
         if of_jobs:
-            tx.run("settle_ended", batch=batch(of_jobs))
-            follow_ends(tx)
+            follow(tx, of_jobs)
     gated = [(n, state in ENDED, state) for _, state, n, _, _, gated in (*ended, *returned) if gated]
     if gated:
         let_others_in(tx, gated)

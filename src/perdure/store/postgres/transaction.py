@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import psycopg
 
-from perdure.store.postgres.statements import STATEMENTS, Statement
+from perdure.store.postgres.statements import STATEMENTS
 from perdure.store.postgres.wire import Answer, Query, Wire
 from perdure.store.wakeups import Topic
 
@@ -102,7 +102,7 @@ class Transaction:
         (answer,) = self._ask([(statement, [bindings[name] for name in statement.names])])
         rows = answer.rows or []
         if statement.stages is not None:
-            self._stage(statement, rows)
+            self.stage(statement.stages, (rows[0][0] if rows else None) or "[]")
         elif answer.status.startswith(_WRITING):
             self._changes = answer.changed
         return rows
@@ -125,10 +125,10 @@ class Transaction:
         opening.begun(answers[:first])
         return answers[first:]
 
-    def _stage(self, statement: Statement, rows: list[tuple[Any, ...]]) -> None:
-        text = (rows[0][0] if rows else None) or "[]"
+    def stage(self, name: str, text: str) -> None:
+        """Stage rows under this name: a JSON array of objects."""
         staged = [bytes(row).decode() for row in _rows_of(text)]
-        self._staged.setdefault(statement.stages or "", []).extend(staged)
+        self._staged.setdefault(name, []).extend(staged)
         self._changes = len(staged)
 
     def value(self, name: str, /, **bindings: Any) -> Any:
