@@ -24,6 +24,7 @@ if typing.TYPE_CHECKING:
     from perdure.app.node import Node
     from perdure.app.sync import SyncApp, SyncHandle, SyncJobHandle
     from perdure.app.task import Call, Task
+    from perdure.domain.breaker import Breaker
     from perdure.domain.limit import Limit
     from perdure.domain.retry import Retry
     from perdure.domain.states import AttemptState, JobState, Reason, TaskState
@@ -71,6 +72,7 @@ _HOMES = {
     "perdure.app.node": ("Node",),
     "perdure.app.sync": ("SyncApp", "SyncHandle", "SyncJobHandle"),
     "perdure.app.task": ("Call", "Task"),
+    "perdure.domain.breaker": ("Breaker",),
     "perdure.domain.limit": ("Limit",),
     "perdure.domain.unique": ("SubmitOutcome", "Unique"),
     "perdure.domain.retry": ("Retry",),
@@ -116,6 +118,7 @@ __all__ = [
     "AlreadyEnded",
     "App",
     "AttemptState",
+    "Breaker",
     "Call",
     "Cancel",
     "Conflict",

@@ -36,7 +36,9 @@ class Blocked:
 
 
 async def _pause(world: World, what: str, name: str, paused: bool) -> None:
-    document = msgspec.json.encode({"paused": paused}).decode()
+    stored = await world.definitions.get(ORGANIZATION, what, name)  # type: ignore[arg-type]
+    said = {} if stored is None else msgspec.json.decode(stored.document)
+    document = msgspec.json.encode({**said, "paused": paused}).decode()
     await world.definitions.put(ORGANIZATION, what, name, document, "bob")
 
 
@@ -68,6 +70,23 @@ def _kind_paused(blocked: Blocked) -> ObstacleSort:
     return ObstacleSort.KIND_PAUSED
 
 
+def _breaker_open(blocked: Blocked) -> ObstacleSort:
+    world = blocked.world
+
+    async def open_it() -> None:
+        document = {"kind": KIND, "breaker": {"failures": 1}}
+        stored = await world.definitions.get(ORGANIZATION, "kind", KIND)
+        said = {} if stored is None else msgspec.json.decode(stored.document)
+        await world.definitions.put(
+            ORGANIZATION, "kind", KIND, msgspec.json.encode({**said, **document}).decode(), "bob"
+        )
+        await world.ledger.trip_breaker(ORGANIZATION, KIND, 600 * SECOND_US, "bob")
+
+    blocked.then.append(open_it)
+    blocked.free.append(lambda: world.ledger.reset_breaker(ORGANIZATION, KIND, "bob"))
+    return ObstacleSort.BREAKER
+
+
 def _at_limit(blocked: Blocked) -> ObstacleSort:
     world = blocked.world
     blocked.given["options"] = LIMITED
@@ -93,7 +112,15 @@ def _capability(blocked: Blocked) -> ObstacleSort:
 
 WAYS = {
     way.__name__.removeprefix("_"): way
-    for way in (_delay, _queue_paused, _organization_paused, _kind_paused, _at_limit, _capability)
+    for way in (
+        _delay,
+        _queue_paused,
+        _organization_paused,
+        _kind_paused,
+        _breaker_open,
+        _at_limit,
+        _capability,
+    )
 }
 PAIRS = [*((name,) for name in WAYS), *combinations(WAYS, 2)]
 
@@ -163,10 +190,32 @@ async def test_a_limit_of_a_queue_or_of_the_organization_is_named(world: World, 
     await world.finish(await world.claim_one())
     (obstacle,) = await world.views.why(ORGANIZATION, third)
     assert obstacle.text == f"1 have started in 60 s, the limit of {type} {name!r}"
+    assert obstacle.until_us == await world.now_us() + 60 * SECOND_US
     assert await world.claim(1) == []
     world.advance(60)
     assert await world.views.why(ORGANIZATION, third) == []
     assert [each.hold.task_id for each in await world.claim(1)] == [third]
+    assert first != second
+
+
+async def test_an_open_breaker_is_named_with_its_time_and_then_its_probes(world: World) -> None:
+    document = {"kind": KIND, "breaker": {"failures": 1, "open_for": 30, "probes": 1}}
+    await world.definitions.put(ORGANIZATION, "kind", KIND, msgspec.json.encode(document).decode(), "bob")
+    await world.worker()
+    first, second = await world.submit(max_attempts=9), await world.submit()
+    await world.settle(await world.claim_one(), retry_in(3_000))
+    until_us = await world.now_us() + 30 * SECOND_US
+    (obstacle,) = await world.views.why(ORGANIZATION, second)
+    assert (obstacle.sort, obstacle.by, obstacle.until_us) == (ObstacleSort.BREAKER, (KIND,), until_us)
+    world.advance(30)
+    assert await world.views.why(ORGANIZATION, second) == []
+    third = await world.submit()
+    probe = await world.claim_one()
+    (obstacle,) = await world.views.why(ORGANIZATION, third)
+    assert (obstacle.sort, obstacle.until_us) == (ObstacleSort.BREAKER, until_us + 30 * SECOND_US)
+    assert "half open" in obstacle.text
+    await world.finish(probe)
+    assert await world.views.why(ORGANIZATION, third) == []
     assert first != second
 
 

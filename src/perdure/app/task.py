@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack,
 import msgspec
 
 from perdure.app.kind_check import check_kind, check_options
+from perdure.domain.breaker import Breaker
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
@@ -76,6 +77,8 @@ class KindOptions(TypedDict, total=False):
     """How many of its tasks may run: at once, in a time, or one after the other; by fields of the payload, if said."""
     fair_by: str | Sequence[str] | None
     """Fields of the payload whose values take turns: a customer who floods delays another's task by one round."""
+    breaker: Breaker | None
+    """When its tasks are left alone because too many of them fail, and for how long."""
     unique: Unique | None
     """That of several tasks one is enough, which those are, and what becomes of the others."""
     redact: bool

@@ -24,6 +24,7 @@ def kind_of(body: wire.Kind) -> Kind:
         capabilities=body.capabilities,
         limits=body.limits,
         fair_by=body.fair_by,
+        breaker=body.breaker,
         unique=body.unique,
         redact=body.redact,
     )

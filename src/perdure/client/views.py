@@ -13,6 +13,7 @@ from perdure.domain.why import Obstacle
 from perdure.errors import NotFound
 from perdure.store.views import (
     AttemptView,
+    BreakerView,
     Ended,
     EventView,
     JobProgress,
@@ -137,6 +138,11 @@ class RemoteViews:
         """Queues that hold something or have a policy, by name."""
         answer = await self._get("/v1/queues", wire.Queues)
         return [read(each, QueueView) for each in answer.queues]
+
+    async def breakers(self, organization: str) -> list[BreakerView]:
+        """The breakers of kinds that have one, by kind."""
+        answer = await self._get("/v1/breakers", wire.Breakers)
+        return [read(each, BreakerView) for each in answer.breakers]
 
     async def workers(self, organization: str, active_us: int | None) -> list[WorkerView]:
         """Workers seen within `active_us`; all that are kept when `None`."""

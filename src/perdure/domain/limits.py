@@ -54,6 +54,15 @@ PRIORITY_AGEING_DEFAULT_US = 6 * 3600 * SECOND_US
 PRIORITY_AGEING_MAX_US = 365 * 24 * 3600 * SECOND_US
 """A longer key is kept as its digest."""
 
+# Breakers of kinds
+BREAKER_WINDOW_MIN_US = SECOND_US
+BREAKER_WINDOW_MAX_US = 3600 * SECOND_US
+BREAKER_BUCKETS = 10
+"""So many parts of the window are counted for themselves."""
+BREAKER_OPEN_MIN_US = SECOND_US
+BREAKER_OPEN_MAX_US = 24 * 3600 * SECOND_US
+BREAKER_PROBES_MAX = 1_000
+
 # Unique tasks
 UNIQUE_BY_MAX = 8
 UNIQUE_WITHIN_MIN_US = 1_000

@@ -28,6 +28,7 @@ class ObstacleSort(StrEnum):
     QUEUE_PAUSED = "queue_paused"
     ORGANIZATION_PAUSED = "organization_paused"
     KIND_PAUSED = "kind_paused"
+    BREAKER = "breaker"
     TTL = "ttl"
     DEADLINE = "deadline"
     NO_WORKER = "no_worker"
@@ -65,12 +66,15 @@ class GateStanding(NamedTuple):
 
 
 class FullLimit(NamedTuple):
-    """A limit of a queue or an organization that has no room now. `per_us` is of rates only."""
+    """A limit of a queue or an organization, or of a breaker's probes, that has no room now. Of rates only: `per_us`,
+    and when the next one may start.
+    """
 
     type: str
     name: str
     slots: int
     per_us: int | None
+    free_us: int | None = None
 
 
 class Line(NamedTuple):
@@ -107,6 +111,8 @@ class Standing(NamedTuple):
     before: tuple["Line", ...]
     """Other lanes that have a queued task which goes before it, or may, because organizations take turns."""
     kind_paused: bool = False
+    breaker_until_us: int | None = None
+    """When the open breaker of its kind lets probes through."""
     full: tuple[FullLimit, ...] = ()
 
 
@@ -224,14 +230,23 @@ def _paused(standing: Standing) -> list[Obstacle]:
     if standing.kind_paused:
         text = f"kind {standing.kind!r} is paused"
         found.append(Obstacle(ObstacleSort.KIND_PAUSED, text, "resume the kind", (standing.kind,)))
+    until_us = standing.breaker_until_us
+    if until_us is not None and until_us > standing.now_us:
+        text = f"too many attempts of kind {standing.kind!r} failed: its breaker is open"
+        frees = "its time, after which probes may start, or a reset"
+        found.append(Obstacle(ObstacleSort.BREAKER, text, frees, (standing.kind,), until_us))
     return found
 
 
 def _full(limit: FullLimit) -> Obstacle:
+    if limit.type == "breaker":
+        text = f"the breaker of kind {limit.name!r} is half open, and its probes are under way: {limit.slots:,}"
+        frees = "the success of its probes, time for more of them, or a reset"
+        return Obstacle(ObstacleSort.BREAKER, text, frees, (limit.name,), limit.free_us)
     holder = f"{limit.type} {limit.name!r}"
     if limit.per_us is not None:
         text = f"{limit.slots:,} have started in {limit.per_us / 1e6:g} s, the limit of {holder}"
-        return Obstacle(ObstacleSort.LIMIT, text, "time, or a higher rate", (limit.name,))
+        return Obstacle(ObstacleSort.LIMIT, text, "time, or a higher rate", (limit.name,), limit.free_us)
     text = f"{limit.slots:,} are at work, the limit of {holder}"
     return Obstacle(ObstacleSort.LIMIT, text, "the end of one of them, or a higher limit", (limit.name,))
 

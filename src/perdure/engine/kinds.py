@@ -10,6 +10,7 @@ import msgspec
 
 from perdure.ambient import Clock
 from perdure.domain import limits
+from perdure.domain.breaker import Breaker, check_breaker
 from perdure.domain.gate import Gate, in_order
 from perdure.domain.limit import Limit, check_fair_by, check_limits, fair_gate, gates_of
 from perdure.domain.policy import DEFAULT_QUEUE
@@ -65,6 +66,7 @@ class Defaults(NamedTuple):
     retry: Retry
     limits: tuple[Limit, ...]
     fair_by: tuple[str, ...]
+    breaker: Breaker | None
     unique: Unique | None
     redact: bool
     retention: KindRetention
@@ -183,6 +185,7 @@ def resolve(definition: KindDefinition, settings: EngineSettings, names: Names) 
         retry=retry,
         limits=check_limits(definition.limits),
         fair_by=check_fair_by(definition.fair_by),
+        breaker=check_breaker(definition.breaker),
         unique=check_unique(definition.unique),
         redact=bool(definition.redact),
         retention=_retention(definition),

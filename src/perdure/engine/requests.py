@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from perdure.domain.breaker import Breaker
 from perdure.domain.limit import Limit
 from perdure.domain.policy import DEFAULT_ORGANIZATION
 from perdure.domain.retry import Retry
@@ -113,6 +114,8 @@ class KindDefinition(msgspec.Struct, kw_only=True):
     """Fields of the payload whose values take turns, so that a flood of one delays no other."""
     paused: bool = False
     """Nothing of the kind is claimed. An operator says so; what workers declare leaves it as it is."""
+    breaker: Breaker | None = None
+    """When its tasks are left alone because too many of them fail."""
     unique: Unique | None = None
     """That one of several is enough, and which those are."""
     redact: bool = False

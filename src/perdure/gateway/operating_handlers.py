@@ -196,6 +196,7 @@ def _shown_kind(kind: Kind) -> wire.Kind:
         limits=list(defaults.limits),
         fair_by=list(defaults.fair_by),
         paused=kind.paused,
+        breaker=defaults.breaker,
         unique=defaults.unique,
         schema=kind.schema,
     )

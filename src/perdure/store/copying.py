@@ -54,13 +54,14 @@ TABLES = (
     Table("skips", ("organization", "schedule", "first_us")),
     Table("idempotency", ("organization", "principal", "what", "key")),
     Table("unique_keys", ("organization", "key")),
+    Table("breakers", ("organization", "kind")),
     Table("gates", ("gate",)),
     Table("slots", ("gate", "n", "taken_us")),
     LIVE,
 )
 """In an order in which nothing names what is not there yet. Pages of large bodies are small."""
 
-NOT_COPIED = ("meta", "migrations", "counts", "count_changes")
+NOT_COPIED = ("meta", "migrations", "counts", "count_changes", "outcomes")
 """Tables that a store keeps for itself."""
 
 

@@ -21,12 +21,14 @@ from typing import NamedTuple, Protocol
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
+from perdure.domain.breaker import BreakerTurn
 from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts, Settlement
 from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Body, Job, Task
 from perdure.domain.unique import SubmitOutcome
 from perdure.errors import PerdureError
+from perdure.store.breaker_ledger import BreakerLedger
 from perdure.store.job_ledger import JobLedger
 from perdure.store.registry import WorkerInfo as WorkerInfo
 from perdure.store.registry import WorkerOrder as WorkerOrder
@@ -143,6 +145,8 @@ class Cancellation(NamedTuple):
 
 
 class CancelAnswer(StrEnum):
+    turned: BreakerTurn | None = None
+    """The breaker of its kind that has changed by it, and by those that were settled together with it."""
     """What became of a cancel."""
 
     CANCELLED = "cancelled"
@@ -206,7 +210,7 @@ class ParentResult(NamedTuple):
     result: Body | None
 
 
-class Ledger(WorkerRegistry, JobLedger, Protocol):
+class Ledger(WorkerRegistry, JobLedger, BreakerLedger, Protocol):
     """The verbs, with those about workers. Each names the states that it moves tasks from; tasks in other states are
     refused or left alone.
     """

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from perdure.domain.breaker import BreakerEvent, BreakerState
 from perdure.domain.states import AttemptState, JobState, Reason, TaskState
 from perdure.domain.task import Body
 from perdure.domain.why import Obstacle
@@ -240,6 +241,25 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds that wait here and that no active worker has."""
 
 
+class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
+    """The breaker of a kind. `attempts` and `failures` are what it counts now; `last_...` tells of its last change,
+    which was at `since_us` by `actor`, and is `None` where it has never changed. `trips`: how often it has opened.
+    """
+
+    kind: str
+    state: BreakerState
+    since_us: int | None = None
+    until_us: int | None = None
+    """When it lets probes through, or since when; `None` when it is closed."""
+    attempts: int
+    failures: int
+    trips: int
+    last_event: BreakerEvent | None = None
+    last_attempts: int | None = None
+    last_failures: int | None = None
+    actor: str | None = None
+
+
 class CountRow(NamedTuple):
     """How many tasks of one queue and kind are in one state."""
 
@@ -347,6 +367,9 @@ class Views(Protocol):
 
     async def queues(self, organization: str) -> list[QueueView]:
         """Queues that hold something or have a policy, by name."""
+
+    async def breakers(self, organization: str) -> list[BreakerView]:
+        """The breakers of kinds that have one, by kind."""
 
     async def workers(self, organization: str, active_us: int | None) -> list[WorkerView]:
         """Workers seen within `active_us`; all that are kept when `None`."""

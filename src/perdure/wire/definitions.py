@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from perdure.domain import limits
+from perdure.domain.breaker import Breaker
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
@@ -73,5 +74,6 @@ class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     limits: list[Limit] = []
     fair_by: shapes.Fields = []
     paused: bool = False
+    breaker: Breaker | None = None
     unique: Unique | None = None
     redact: bool = False

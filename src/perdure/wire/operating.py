@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from perdure.domain import limits
+from perdure.domain.breaker import Breaker, BreakerEvent, BreakerState
 from perdure.domain.limit import Limit
 from perdure.domain.states import TaskState
 from perdure.domain.unique import Unique
@@ -13,6 +15,16 @@ from perdure.engine.requests import KindDefinition
 from perdure.wire import shapes
 from perdure.wire.shapes import Json
 from perdure.wire.tasks import Ids, SubmitAnswered
+
+OpenFor = Annotated[
+    float,
+    Meta(
+        extra_json_schema={
+            "minimum": limits.seconds(limits.BREAKER_OPEN_MIN_US),
+            "maximum": limits.seconds(limits.BREAKER_OPEN_MAX_US),
+        }
+    ),
+]
 
 
 class Queue(msgspec.Struct, kw_only=True, frozen=True):
@@ -129,7 +141,7 @@ class DeadLettersMarked(msgspec.Struct, kw_only=True, frozen=True):
     done: list[bool]
 
 
-class DeclareKind(KindDefinition, kw_only=True):
+class DeclareKind(KindDefinition, kw_only=True, forbid_unknown_fields=True):
     """A kind as its workers have it: defaults for its tasks, and the JSON Schema of its payload."""
 
     kind: shapes.KindName
@@ -171,6 +183,7 @@ class Kind(msgspec.Struct, kw_only=True, frozen=True):
     limits: list[Limit] = []
     fair_by: list[str] = []
     paused: bool = False
+    breaker: Breaker | None = None
     unique: Unique | None = None
     schema: dict[str, Any] | None = None
 
@@ -179,6 +192,49 @@ class Kinds(msgspec.Struct, kw_only=True, frozen=True):
     """The kinds that are known, by name."""
 
     kinds: list[Kind]
+
+
+class KindBreaker(msgspec.Struct, kw_only=True, frozen=True):
+    """The breaker of a kind. `attempts` and `failures` are what it counts now, of its window while it is closed; what
+    begins with `last_` tells of its last change, at `since_at`. `until_at`: when it lets probes through, or since when.
+    """
+
+    kind: str
+    state: BreakerState
+    since_at: datetime | None = None
+    until_at: datetime | None = None
+    attempts: int
+    failures: int
+    trips: int
+    last_event: BreakerEvent | None = None
+    last_attempts: int | None = None
+    last_failures: int | None = None
+    actor: str | None = None
+
+
+class Breakers(msgspec.Struct, kw_only=True, frozen=True):
+    """The breakers of kinds that have one, by kind."""
+
+    breakers: list[KindBreaker]
+
+
+class TripBreaker(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """For how many seconds the breaker is open; as the kind says, if null."""
+
+    open_for: OpenFor | None = None
+
+
+class KindShown(msgspec.Struct, kw_only=True, frozen=True):
+    """A kind, and how its breaker stands if it has one."""
+
+    kind: Kind
+    breaker: KindBreaker | None = None
+
+
+class KindChanged(msgspec.Struct, kw_only=True, frozen=True):
+    """The kind that was changed; the next claim goes by it."""
+
+    name: str
 
 
 class Count(msgspec.Struct, kw_only=True, frozen=True):

@@ -176,6 +176,7 @@ VIEWS: dict[type, type] = {
     jobs.JobProgress: views.JobProgress,
     jobs.TimelineTask: TimelineTask,
     operating.Queue: views.QueueView,
+    operating.KindBreaker: views.BreakerView,
     operating.Worker: views.WorkerView,
     schedules.Schedule: ScheduleView,
     schedules.Fire: Fire,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from perdure.domain.breaker import Breaker
 from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, Body, OnLoss
@@ -40,6 +41,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     result_retention: float | None = None
     limits: tuple[Limit, ...] = ()
     fair_by: tuple[str, ...] = ()
+    breaker: Breaker | None = None
     unique: Unique | None = None
     redact: bool = False
 

@@ -20,7 +20,7 @@ BY_PLACE = {
     "gate_remove": "perdure_gates_by_use",
 }
 """Statements that ask for the first entries of an index."""
-SMALL = {"perdure_lanes", "perdure_definitions", "perdure_counts", "perdure_count_changes"}
+SMALL = {"perdure_lanes", "perdure_definitions", "perdure_counts", "perdure_count_changes", "perdure_breakers"}
 MANY = """
     INSERT INTO perdure_gates (organization, sort, name, key, slots, when_full, said_us, used_us)
     SELECT 'default', 'concurrency', 'gate-' || n, '', 5, 'queue', 0, n FROM generate_series(1, 20000) AS n

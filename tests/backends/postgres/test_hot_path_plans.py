@@ -20,6 +20,7 @@ IN_ORDER = {
     "perdure_live_deadline",
     "perdure_definitions_with_depth",
     "perdure_slots_by_time",
+    "perdure_breakers_open",
 }
 """Indexes of which the first entry is asked for, or which are empty but for a few."""
 SMALL = {"perdure_lanes", "perdure_definitions", "perdure_meta"}

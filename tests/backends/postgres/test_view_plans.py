@@ -74,6 +74,7 @@ def ends(*states: str) -> dict[str, Any]:
 
 QUESTIONS = [
     Asked("view_attempts", ENDED, 4),
+    Asked("view_breakers", ORGANIZATION, 0),
     Asked("view_ended", {**ORGANIZATION, "batch": json.dumps([f"task-{n:09d}" for n in range(STRETCH)])}, 2 * STRETCH),
     Asked("view_history", ENDED, 6),
     Asked("view_job_history", SMALL_JOB, 4),

@@ -11,11 +11,13 @@ from perdure.store.ledger import Guard, SettleAnswer, Settled, Settling
 from perdure.store.postgres.following import follow
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational import breakers
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.ending import let_others_in
 from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
+_decode = msgspec.json.Decoder(tuple[str, str, int, str]).decode
 _LOST = Settled(SettleAnswer.LEASE_LOST, None)
 
 Group = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
@@ -72,9 +74,12 @@ def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], a
         of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, *_ in ended if job is not None]
         if of_jobs:
             follow(tx, of_jobs)
-    gated = [(n, state in ENDED, state) for _, state, n, _, _, gated in (*ended, *returned) if gated]
+    gated = [(n, state in ENDED, state) for _, state, n, _, _, gated, _ in (*ended, *returned) if gated]
     if gated:
         let_others_in(tx, gated)
+    watched = {place: _decode(breaker) for place, *_, breaker in (*ended, *returned) if breaker is not None}
+    if watched:
+        breakers.settled(tx, answers, settlings, watched)
 
 
 def _refuse_unseen_receipts(
@@ -85,7 +90,7 @@ def _refuse_unseen_receipts(
     """
     doubtful = [
         (n, settlings[place].hold.attempt_id)
-        for place, state, n, _, proven, _ in (*ended, *returned)
+        for place, state, n, _, proven, *_ in (*ended, *returned)
         if not proven and (state not in GOOD_ENDS or settlings[place].guard != Guard.HOLDER)
     ]
     if doubtful and tx.value("settle_proven", batch=batch(doubtful)):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from perdure.domain.gate import GateSort, WhenFull
 from perdure.domain.limits import LIMIT_PER_DEFAULT_US, SECOND_US
+from perdure.domain.why import FullLimit
 from perdure.store.relational.gates import USE_NOTED_US
 from perdure.store.relational.lanes import Lane
 from perdure.store.relational.transaction import Transaction, batch
@@ -35,16 +36,23 @@ class FlowLimit(NamedTuple):
 
 
 class Flow:
-    """What documents say about claims; rows of organization, type, name, paused, concurrency, rate, per, weight."""
+    """What documents and breakers say about claims; rows of organization, type, name, paused, concurrency, rate, per,
+    weight, and of a breaker when it lets probes through.
+    """
 
     def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
         self._paused: set[Holder] = set()
         self._limits: dict[Holder, list[FlowLimit]] = {}
         self._weights: dict[str, float] = {}
-        for organization, type, name, paused, concurrency, rate, per, weight in rows:
+        self._open_until_us: dict[Holder, int] = {}
+        for organization, type, name, paused, concurrency, rate, per, weight, *until_us in rows:
             holder = (organization, type, name)
             if paused:
                 self._paused.add(holder)
+            if until_us:
+                self._open_until_us[holder] = until_us[0]
+                if paused:
+                    continue
             if concurrency is not None:
                 self._limits.setdefault(holder, []).append(FlowLimit(holder, GateSort.CONCURRENCY, concurrency))
             if rate is not None:
@@ -60,6 +68,10 @@ class Flow:
     def is_paused_kind(self, lane: Lane) -> bool:
         """Whether the lane's kind is paused."""
         return (lane.organization, "kind", lane.kind) in self._paused
+
+    def open_until_us(self, lane: Lane) -> int | None:
+        """When the breaker of the lane's kind lets probes through; `None` where it is closed, or there is none."""
+        return self._open_until_us.get((lane.organization, "breaker", lane.kind))
 
     @property
     def limited(self) -> bool:
@@ -83,6 +95,7 @@ def _holders(lane: Lane) -> tuple[Holder, ...]:
         (organization, "organization", organization),
         (organization, "queue", lane.queue),
         (organization, "kind", lane.kind),
+        (organization, "breaker", lane.kind),
     )
 
 
@@ -164,18 +177,21 @@ def flow_of(tx: Transaction, organization: str) -> Flow:
     return Flow(tx.document("flow_read", organization=organization))
 
 
-def without_room(tx: Transaction, flow: Flow, lane: Lane) -> list[FlowLimit]:
+def without_room(tx: Transaction, flow: Flow, lane: Lane) -> tuple[FullLimit, ...]:
     """The limits of a lane that have no room at this moment."""
     full = []
     for limit in flow.limits(lane):
+        free_us = None
         if limit.sort is GateSort.RATE:
-            found = tx.document("gate_find", batch=batch([limit.gate]))
+            gate = batch([limit.gate])
+            found = tx.document("gate_find", batch=gate)
             taken = found[0][2] if found else 0
+            (free_us,) = tx.document("flow_free", batch=gate)
         else:
             (taken,) = tx.document("flow_held", batch=batch([limit.holder]))
         if taken >= limit.slots:
-            full.append(limit)
-    return full
+            full.append(FullLimit(*limit.holder[1:], limit.slots, limit.per_us, free_us))
+    return tuple(full)
 
 
 class Limited(Protocol):

@@ -7,7 +7,7 @@ from perdure.domain.limits import SECOND_US, WORKER_ACTIVE_MAX_US
 from perdure.domain.retention import NOTHING, KindRetention, Retention
 from perdure.domain.states import ENDED, GOOD_ENDS, JOB_ENDED, TaskState
 from perdure.store.ledger import Swept
-from perdure.store.relational import acts, gates
+from perdure.store.relational import acts, breakers, gates
 from perdure.store.relational.counting import ATTEMPTS, count_moves
 from perdure.store.relational.lanes import remove_idle
 from perdure.store.relational.transaction import Transaction, batch
@@ -52,6 +52,7 @@ def retain(tx: Transaction, retention: Retention, count: int) -> Swept:
     tx.run("retain_fires", before=tx.now_us - retention.keep_us, count=count)
     tx.run("retain_skips", before=tx.now_us - retention.keep_us, count=count)
     gates.remove_unused(tx, count)
+    breakers.forget(tx, count)
     tx.run("unique_over", count=count)
     if removed < count:
         remove_idle(tx, count)

@@ -5,7 +5,7 @@ from typing import Any
 from perdure.domain import limits
 from perdure.domain.gate import GateSort
 from perdure.domain.states import TaskState
-from perdure.domain.why import AHEAD_MAX, SHOWN_MAX, FullLimit, GateStanding, Line, Obstacle, Server, Standing, why
+from perdure.domain.why import AHEAD_MAX, SHOWN_MAX, GateStanding, Line, Obstacle, Server, Standing, why
 from perdure.errors import NotFound
 from perdure.store.relational import queue_views
 from perdure.store.relational.flow import flow_of, without_room
@@ -35,8 +35,9 @@ def why_not(tx: Transaction, organization: str, task_id: str) -> list[Obstacle]:
     standing = _standing_of(row)
     flow = flow_of(tx, organization)
     lane = Lane(organization, standing.queue, standing.kind, standing.capabilities, standing.priority)
-    full = tuple(FullLimit(*each.holder[1:], each.slots, each.per_us) for each in without_room(tx, flow, lane))
-    return why(standing._replace(kind_paused=flow.is_paused_kind(lane), full=full), servers)
+    paused, until_us = flow.is_paused_kind(lane), flow.open_until_us(lane)
+    full = without_room(tx, flow, lane)
+    return why(standing._replace(kind_paused=paused, breaker_until_us=until_us, full=full), servers)
 
 
 def _standing_of(row: list[Any]) -> Standing:

@@ -1,6 +1,7 @@
 """What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
 
 from perdure.store.ledger import Swept
+from perdure.store.relational import breakers
 from perdure.store.relational.ending import cancel_held_rows, end_waiting, join, open_gates, settle_children
 from perdure.store.relational.gates import free_slots_due
 from perdure.store.relational.transaction import Transaction, batch
@@ -23,12 +24,12 @@ def promote(tx: Transaction, count: int) -> Swept:
     next_us = _due_next(tx)
     if next_us is None or next_us > tx.now_us:
         return Swept(0, next_us, False, quiet=next_us is None)
-    moved = sweep_due(tx, count)
+    moved = sweep_due(tx, count) + breakers.tell(tx)
     return Swept(moved, _due_next(tx), moved >= count)
 
 
 def _due_next(tx: Transaction) -> int | None:
-    """When the next task is due, or the next slot of a rate is free."""
+    """When the next task is due, the next slot of a rate is free, or the next open breaker lets probes through."""
     instants = (tx.value("due_next"), tx.value("slot_next"))
     return min((instant for instant in instants if instant is not None), default=None)
 

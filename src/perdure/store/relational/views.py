@@ -6,10 +6,21 @@ from typing import Protocol, TypeVar
 
 from perdure.domain.states import JobState
 from perdure.domain.why import Obstacle
-from perdure.store.relational import history, job_history, job_views, listing, logs, queue_views, standings, task_views
+from perdure.store.relational import (
+    breakers,
+    history,
+    job_history,
+    job_views,
+    listing,
+    logs,
+    queue_views,
+    standings,
+    task_views,
+)
 from perdure.store.relational.transaction import Transaction
 from perdure.store.views import (
     AttemptView,
+    BreakerView,
     Ended,
     EventView,
     JobProgress,
@@ -99,6 +110,10 @@ class RelationalViews:
     async def queues(self, organization: str) -> list[QueueView]:
         """Queues that hold something or have a policy, by name."""
         return await self._readers.read(partial(queue_views.queues, organization=organization))
+
+    async def breakers(self, organization: str) -> list[BreakerView]:
+        """The breakers of kinds that have one, by kind."""
+        return await self._readers.read(partial(breakers.breakers, organization=organization))
 
     async def workers(self, organization: str, active_us: int | None) -> list[WorkerView]:
         """Workers that serve the organization and were seen within `active_us`, last seen first."""

@@ -8,6 +8,7 @@ import msgspec
 from perdure.domain import limits
 from perdure.domain.states import ENDED, TaskState
 from perdure.store.ledger import Guard, SettleAnswer, Settled, Settling
+from perdure.store.relational import breakers
 from perdure.store.relational.bodies import text_of
 from perdure.store.relational.counting import ATTEMPTS, count_moves
 from perdure.store.relational.ending import follow_ends, let_others_in
@@ -40,6 +41,8 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
         answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
     if summary["items"]:
         _apply(tx, summary)
+    if summary["breakers"]:
+        breakers.settled(tx, answers, settlings, {place: tuple(ended) for place, *ended in summary["breakers"]})
     if len(summary["items"]) < len(settlings):
         _answer_unstaged(tx, settlings, answers)
     return answers

@@ -21,7 +21,8 @@ CREATE TEMP TABLE IF NOT EXISTS settling (
     actor TEXT NOT NULL,
     ran_us INTEGER,
     told_us INTEGER,
-    gated INTEGER NOT NULL
+    gated INTEGER NOT NULL,
+    leased_us INTEGER
 );
 
 -- Waiting tasks that end without an attempt.

@@ -1,5 +1,6 @@
 -- What a worker may claim, with its row locked, so that its claims come one after the other; and what has to be done
--- before one: whether tasks are due or overdue, which is the newest lane, and what documents say about claims.
+-- before one: whether tasks are due or overdue, which is the newest lane, and what documents and breakers
+-- say about claims, as in flow_read.
 SELECT
     kinds::text, queues::text, organizations::text, capabilities::text, capacity, ordered, held_from,
     least((
@@ -22,17 +23,29 @@ SELECT
     )) <= %(now)s::bigint,
     (SELECT max(lane) FROM perdure_lanes AS lanes),
     (
-        SELECT jsonb_agg(
-            jsonb_build_array(
+        SELECT jsonb_agg(said ORDER BY organization, type, name)::text
+        FROM (
+            SELECT organization, type, name, jsonb_build_array(
                 organization, type, name, document -> 'paused', document -> 'concurrency', document -> 'rate',
                 document -> 'per', document -> 'weight'
-            ) ORDER BY organization, type, name
-        )::text
-        FROM perdure_definitions AS definitions
-        WHERE type IN ('queue', 'organization', 'kind') AND (
-            document ->> 'paused' = 'true' OR document ->> 'concurrency' IS NOT NULL OR document ->> 'rate' IS NOT NULL
-            OR document ->> 'weight' IS NOT NULL
-        )
+            ) AS said
+            FROM perdure_definitions AS definitions
+            WHERE type IN ('queue', 'organization', 'kind') AND (
+                document ->> 'paused' = 'true' OR document ->> 'concurrency' IS NOT NULL OR document ->> 'rate' IS NOT NULL
+                OR document ->> 'weight' IS NOT NULL
+            )
+            UNION ALL
+            SELECT breakers.organization, 'breaker', breakers.kind, jsonb_build_array(
+                breakers.organization, 'breaker', breakers.kind, breakers.until_us > %(now)s::bigint, NULL,
+                definitions.document -> 'breaker' -> 'probes', definitions.document -> 'breaker' -> 'open_for', NULL,
+                breakers.until_us
+            )
+            FROM perdure_breakers AS breakers
+            JOIN perdure_definitions AS definitions
+                ON definitions.organization = breakers.organization AND definitions.type = 'kind'
+                AND definitions.name = breakers.kind
+            WHERE breakers.until_us IS NOT NULL AND definitions.document ->> 'breaker' IS NOT NULL
+        ) AS flow
     )
 FROM perdure_workers AS workers
 WHERE id = %(worker)s::text AND left_us IS NULL

@@ -1,6 +1,6 @@
 -- End the tasks whose attempt is live, whose guard holds, and which this settlement, a receipt or a cancel ends. Groups of
 -- the batch are [what its settlements share, [[own], ...]]. Rows are removed in ascending order of task; each is its own lock.
--- A receipt is the result, also while cancelling; else whatever was sent, a task that is being cancelled ends cancelled.
+-- Their kind's breaker comes along where it has one. A receipt is the result, also while cancelling; else whatever was sent, a task that is being cancelled ends cancelled.
 WITH template AS MATERIALIZED (
     SELECT
         value -> 0 ->> 0 AS guard,
@@ -137,4 +137,16 @@ counted AS (
         VALUES (moves.state, -moves.moved), (moves.end_state, moves.moved), ('attempts', moves.moved)
     ) AS change (state, count)
 )
-SELECT place, end_state, n, job, proven, gated FROM ending
+SELECT
+    place, end_state, n, job, proven, gated,
+    CASE WHEN EXISTS (
+        SELECT 1 FROM perdure_definitions AS definitions
+        WHERE definitions.type = 'kind' AND definitions.document ->> 'breaker' IS NOT NULL
+    ) THEN (
+        SELECT jsonb_build_array(lanes.organization, lanes.kind, ending.leased_us, definitions.document ->> 'breaker')::text
+        FROM perdure_lanes AS lanes
+        JOIN perdure_definitions AS definitions
+            ON definitions.organization = lanes.organization AND definitions.type = 'kind' AND definitions.name = lanes.kind
+        WHERE lanes.lane = ending.lane AND definitions.document ->> 'breaker' IS NOT NULL
+    ) END
+FROM ending

@@ -1,6 +1,6 @@
 -- Put tasks back among those that wait whose attempt is live, whose guard holds, and which neither this settlement nor a
 -- receipt nor a cancel ends. Groups of the batch are [what its settlements share, [[own], ...]]. Rows are locked in
--- ascending order of task.
+-- ascending order of task. Their kind's breaker comes along where it has one.
 WITH template AS MATERIALIZED (
     SELECT
         value -> 0 ->> 0 AS guard,
@@ -111,4 +111,16 @@ counted AS (
     UNION ALL
     SELECT lane, 'attempts', count(*) FROM placed GROUP BY lane
 )
-SELECT place, to_state, n, NULL::bigint, false, gated FROM placed
+SELECT
+    place, to_state, n, NULL::bigint, false, gated,
+    CASE WHEN EXISTS (
+        SELECT 1 FROM perdure_definitions AS definitions
+        WHERE definitions.type = 'kind' AND definitions.document ->> 'breaker' IS NOT NULL
+    ) THEN (
+        SELECT jsonb_build_array(lanes.organization, lanes.kind, placed.leased_us, definitions.document ->> 'breaker')::text
+        FROM perdure_lanes AS lanes
+        JOIN perdure_definitions AS definitions
+            ON definitions.organization = lanes.organization AND definitions.type = 'kind' AND definitions.name = lanes.kind
+        WHERE lanes.lane = placed.lane AND definitions.document ->> 'breaker' IS NOT NULL
+    ) END
+FROM placed

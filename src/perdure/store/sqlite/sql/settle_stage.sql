@@ -20,7 +20,7 @@ WITH template AS MATERIALIZED (
 )
 INSERT OR IGNORE INTO settling (
     n, i, lane, job, from_state, state, ended, attempt_state, reason, charge, delay_us, clears_ttl,
-    result, result_encoding, error, summary, digest, actor, ran_us, told_us, gated
+    result, result_encoding, error, summary, digest, actor, ran_us, told_us, gated, leased_us
 )
 SELECT
     live.n, item.key, live.lane, live.job, live.state,
@@ -41,7 +41,7 @@ SELECT
     iif(receipts.n IS NULL, template.summary, receipts.summary),
     item.value ->> 4,
     iif(template.guard = 'holder', live.worker, 'system'),
-    item.value ->> 5, NULL, live.gated
+    item.value ->> 5, NULL, live.gated, live.leased_us
 FROM json_each(:batch) AS item
 CROSS JOIN template ON template.place = item.value ->> 3
 CROSS JOIN perdure_tasks AS tasks ON tasks.organization = template.organization AND tasks.id = item.value ->> 0

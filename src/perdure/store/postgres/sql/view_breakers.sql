@@ -1,0 +1,16 @@
+-- The breakers that the kinds of an organization have: [kind, breaker, what was last changed, and what is counted since].
+SELECT coalesce(jsonb_agg(jsonb_build_array(
+    definitions.name, definitions.document -> 'breaker', breakers.since_us, breakers.until_us, breakers.attempts,
+    breakers.failures, coalesce(breakers.trips, 0), breakers.event, breakers.actor,
+    coalesce((
+        SELECT jsonb_agg(jsonb_build_array(outcomes.bucket_us, outcomes.attempts, outcomes.failures))
+        FROM perdure_outcomes AS outcomes
+        WHERE outcomes.organization = definitions.organization AND outcomes.kind = definitions.name
+        AND outcomes.since_us = coalesce(breakers.since_us, 0)
+    ), '[]')
+) ORDER BY definitions.name), '[]')::text
+FROM perdure_definitions AS definitions
+LEFT JOIN perdure_breakers AS breakers
+    ON breakers.organization = definitions.organization AND breakers.kind = definitions.name
+WHERE definitions.organization = %(organization)s::text AND definitions.type = 'kind'
+AND definitions.document ->> 'breaker' IS NOT NULL
