@@ -127,6 +127,8 @@ class Settled(NamedTuple):
 
     answer: SettleAnswer
     state: TaskState | None
+    turned: BreakerTurn | None = None
+    """The breaker of its kind that has changed by it, and by those that were settled together with it."""
 
 
 class Cancellation(NamedTuple):
@@ -145,8 +147,6 @@ class Cancellation(NamedTuple):
 
 
 class CancelAnswer(StrEnum):
-    turned: BreakerTurn | None = None
-    """The breaker of its kind that has changed by it, and by those that were settled together with it."""
     """What became of a cancel."""
 
     CANCELLED = "cancelled"

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from perdure.domain import limits
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
-from perdure.domain.retention import Retention
 from perdure.domain.breaker import BreakerTurn
+from perdure.domain.retention import Retention
 from perdure.domain.settlement import AttemptFacts
 from perdure.domain.states import TaskState
 from perdure.domain.task import Job, Task
@@ -31,9 +31,9 @@ from perdure.store.ledger import (
     WorkerOrder,
 )
 from perdure.store.relational import (
+    breakers,
     cancelling,
     doubting,
-    breakers,
     growing,
     redriving,
     registering,
@@ -169,17 +169,17 @@ class RelationalLedger:
     async def purge_queue(self, organization: str, queue: str, actor: str, limit: int) -> Swept:
         return await self._act(lambda tx: cancelling.purge_queue(tx, organization, queue, actor, limit))
 
-    async def promote(self, limit: int) -> Swept:
-        return await self._act(lambda tx: sweeping.promote(tx, limit))
-
-    async def expire(self, limit: int) -> Swept:
-        return await self._act(lambda tx: sweeping.expire(tx, limit))
-
     async def trip_breaker(self, organization: str, kind: str, open_us: int, actor: str) -> BreakerTurn:
         return await self._act(lambda tx: breakers.trip(tx, organization, kind, open_us, actor))
 
     async def reset_breaker(self, organization: str, kind: str, actor: str) -> BreakerTurn:
         return await self._act(lambda tx: breakers.reset(tx, organization, kind, actor))
+
+    async def promote(self, limit: int) -> Swept:
+        return await self._act(lambda tx: sweeping.promote(tx, limit))
+
+    async def expire(self, limit: int) -> Swept:
+        return await self._act(lambda tx: sweeping.expire(tx, limit))
 
     async def holding(self) -> bool:
         return bool(await self._readers.read(lambda tx: tx.value("held_any")))
