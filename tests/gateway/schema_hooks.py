@@ -30,14 +30,15 @@ def before_call(context, case, kwargs):
         adjust(body, fits)
         if case.operation.path == "/v1/definitions/kinds/{kind}" and isinstance(body.get("kind"), str):
             body["kind"] = case.path_parameters["kind"]
-        if case.operation.path == "/v1/jobs" and isinstance(body.get("tasks"), list):
+        if case.operation.path in ("/v1/jobs", "/v1/worker/add-tasks") and isinstance(body.get("tasks"), list):
             for number, task in enumerate(body["tasks"]):
                 if isinstance(task, dict):
                     part(number, task, fits)
         if fits and case.operation.path.startswith("/v1/schedules/"):
             schedule(body)
-    if fits and isinstance(query, dict) and not is_instant(query.get("after")):
-        query.pop("after", None)
+    for name in ("after", "ended_from", "ended_before") if fits and isinstance(query, dict) else ():
+        if not is_instant(query.get(name)):
+            query.pop(name, None)
     if isinstance(query, dict) and isinstance(query.get("wait"), int | float) and 0 <= query["wait"] <= 30:
         query["wait"] = 0
 
@@ -52,11 +53,14 @@ def schedule(body):
     body["cron"] = body.get("cron") or "@daily"
     body["task"] = body.get("task") or {"kind": "k"}
     body["task"].pop("delay", None)
+    adjust(body["task"], True)
 
 
 def adjust(body, fits):
     if isinstance(body.get("wait"), int | float) and 0 <= body["wait"] <= 30:
         body["wait"] = 0
+    if fits and body.get("unique_key") is not None and body.get("unique") is None:
+        del body["unique_key"]
     # Formats are not kept to everywhere, also where a request is meant to fit.
     if body.get("run_at") == "" or (fits and not is_instant(body.get("run_at"))):
         body.pop("run_at", None)

@@ -246,9 +246,9 @@ async def test_unique_tasks_in_a_list_have_their_own_answers(asker: Asker):
     ("unique", "field"),
     [
         ({"by": 7}, "unique.by"),
-        ({"within": 0}, "within"),
+        ({"within": 0}, "unique.within"),
         ({"on_conflict": "merge"}, "unique.on_conflict"),
-        ({"wait": 5}, "wait"),
+        ({"wait": 5}, "unique.wait"),
         ({"states": ["gone"]}, "unique.states[0]"),
     ],
 )

@@ -80,6 +80,15 @@ _NULL = {"type": "null"}
 _STATES = {"type": "array", "items": {"enum": [str(each) for each in TaskState]}}
 _UNIQUE = {"by": _BY, "states": {"type": "array", "maxItems": 0}, "within": _NULL, "wait": _NULL, "max_wait": _NULL}
 _KEEPING = [str(each) for each in (OnConflict.REJECT, OnConflict.RETURN_EXISTING, OnConflict.REPLACE)]
+_SOME_OF = {"type": "array", "minItems": 1}
+CHOICES: dict[str, dict[str, Any]] = {
+    "kinds": {"kinds": _SOME_OF},
+    "queues": {"queues": _SOME_OF},
+    "submitters": {"submitters": _SOME_OF},
+    "labels": {"labels": {"type": "object", "minProperties": 1}},
+    "job": {"job": {"type": "string"}},
+}
+"""Who cancels by filter says at least one of these."""
 UNIQUE_FORMS: list[dict[str, Any]] = [
     {
         "properties": _UNIQUE
@@ -268,6 +277,7 @@ def _mended(components: dict[str, Any]) -> dict[str, Any]:
     """What the types cannot say: rules between fields, further members of problems."""
     for name in ("SubmitTask", "SubmitJobTask"):
         components[name]["not"] = {"required": ["delay", "run_at"]}
+    components["CancelMatching"]["anyOf"] = [{"required": [name], "properties": said} for name, said in CHOICES.items()]
     components["Problem"]["additionalProperties"] = True
     for name, (low, high) in RETRY_BOUNDS.items():
         components["Retry"]["properties"][name] |= {"minimum": low, "maximum": high}

@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from perdure.engine.requests import Principal
-from perdure.errors import Malformed, TooLarge
+from perdure.errors import Malformed, Refused, TooLarge
 from perdure.gateway import problems
 from perdure.gateway.conditions import NO_CONDITIONS, Conditions
 from perdure.gateway.limits import GatewayLimits
+from perdure.gateway.nested import Nested
 from perdure.gateway.refusals import TooSlow, UnsupportedMedia
 from perdure.gateway.repeated_keys import check_keys
 from perdure.gateway.route import Route
@@ -82,13 +83,14 @@ class Request:
 class Reading:
     """How the requests of one route are read: its decoders are made once."""
 
-    __slots__ = ("_decode", "_limits", "_lists", "_route", "_words", "max_bytes", "takes_body")
+    __slots__ = ("_decode", "_limits", "_lists", "_nested", "_route", "_words", "max_bytes", "takes_body")
 
     def __init__(self, route: Route, limits: GatewayLimits) -> None:
         self._route = route
         self._limits = limits
         self.takes_body = route.body is not None
         self._decode = msgspec.json.Decoder(route.body).decode if route.body is not None else None
+        self._nested = Nested(route.body) if route.body is not None else None
         self.max_bytes = min(route.max_bytes, limits.body_max_bytes)
         fields = msgspec.structs.fields(route.query) if route.query is not None else ()
         self._lists = frozenset(
@@ -147,12 +149,17 @@ class Reading:
 
     def _decoded(self, data: bytes) -> Any:
         assert self._decode is not None
+        assert self._nested is not None
         try:
-            return self._decode(data)
+            body = self._decode(data)
         except msgspec.ValidationError as fault:
             if "got `float`" not in str(fault):
                 raise
-            return mended(data, fault, self._decode)
+            body = mended(data, fault, self._decode)
+        except Refused as fault:
+            body = self._nested.items(data, fault)
+        self._nested.check(data)
+        return body
 
     async def received(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """The body as it came. Raises a `Refused` before more than `max_bytes` were kept."""

@@ -9,7 +9,7 @@ from perdure.domain import ids, limits
 from perdure.domain.states import TaskState
 from perdure.domain.unique import SubmitOutcome
 from perdure.engine.engine import Operations
-from perdure.errors import AlreadyEnded, Conflict, Invalid, Malformed, NotFound, PerdureError, WaitTimedOut
+from perdure.errors import AlreadyEnded, Conflict, Invalid, Malformed, NotFound, PerdureError, Refused, WaitTimedOut
 from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
 from perdure.store.ledger import Cancelled, Submitted
@@ -37,7 +37,8 @@ class TaskHandlers:
         body = request.body
         if request.trace is not None:
             for task in body if isinstance(body, list) else (body,):
-                task.trace = task.trace or request.trace
+                if not isinstance(task, Refused):
+                    task.trace = task.trace or request.trace
         if isinstance(body, list):
             return await self._submit_list(request, body)
         if request.key is not None:
@@ -52,14 +53,17 @@ class TaskHandlers:
             return Answer(told_task, 200, (place, REPLAYED))
         return Answer(told_task, 200 if outcome in NOT_NEW else 202, (place,))
 
-    async def _submit_list(self, request: Request, tasks: Sequence[wire.SubmitListed]) -> Answer:
+    async def _submit_list(self, request: Request, items: Sequence[wire.SubmitListed | Refused]) -> Answer:
+        """Items that are refused already, while they were read, are told in their places."""
         if request.key is not None:
-            for place, task in enumerate(tasks):
-                if task.idempotency_key is None:
-                    task.idempotency_key = key_in_list(request.key, place)
-        if not tasks:
+            for place, item in enumerate(items):
+                if not isinstance(item, Refused) and item.idempotency_key is None:
+                    item.idempotency_key = key_in_list(request.key, place)
+        if not items:
             raise Invalid("the list is empty: nothing is submitted", field="tasks")
-        answers = await self._submit_in_pieces(request, tasks)
+        tasks = [each for each in items if not isinstance(each, Refused)]
+        stored = iter(await self._submit_in_pieces(request, tasks) if tasks else ())
+        answers = [each if isinstance(each, Refused) else next(stored) for each in items]
         shown = [_submitted(each) for each in answers]
         if any(isinstance(each, PerdureError) for each in answers):
             return Answer(wire.SubmittedTasks(tasks=shown), 207)

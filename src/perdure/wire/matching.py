@@ -20,8 +20,8 @@ class MatchingTasks(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
     only count them.
     """
 
-    kinds: list[shapes.KindName] = []
-    queues: list[shapes.QueueName] = []
+    kinds: list[str] = []
+    queues: list[str] = []
     labels: dict[str, str] = {}
     job: Id | None = None
     submitters: list[str] = []
