@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Python's packages, from Debian's: PgBouncer and a PostgreSQL 15.
+# Installs what the tests need beside Python's packages, from Debian's: PgBouncer, a PostgreSQL 15 and Prometheus.
 #
-# For a machine that is the tests' own (CI), as root. Does nothing when both are there, and starts no service.
+# For a machine that is the tests' own (CI), as root. Does nothing when all are there, and starts no service.
 set -euo pipefail
 
 missing=()
 [[ -x /usr/sbin/pgbouncer ]] || missing+=(pgbouncer)
 [[ -x /usr/lib/postgresql/15/bin/postgres ]] || missing+=(postgresql-15)
+command -v prometheus >/dev/null && command -v promtool >/dev/null || missing+=(prometheus)
 if [[ ${#missing[@]} == 0 ]]; then exit 0; fi
 
 if ! command -v apt-get >/dev/null || [[ $(id -u) != 0 ]]; then

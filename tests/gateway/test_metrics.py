@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import pytest
-
 from gateway.asking import Asker
 from gateway.lives import dead, held, submitted
 from gateway.serving import PATIENCE, served_process
@@ -84,7 +82,6 @@ async def test_promtool_finds_nothing_to_complain_about(asker: Asker):
     assert (run.returncode, run.stdout + run.stderr) == (0, "")
 
 
-@pytest.mark.slow
 def test_a_real_prometheus_scrapes_it(tmp_path: Path):
     need("prometheus")
     with served_process(tmp_path, "all") as (_, url):
