@@ -1,5 +1,6 @@
 -- The whole first schema. Times are microseconds since 1970 UTC by the store's clock; n is a task's number in this file.
 -- A task's specification is written once (tasks); exactly one of live and ends holds how it stands.
+-- What may be one of several texts is checked by OR, because SQLite makes a table of an IN of more than two for each row.
 
 CREATE TABLE perdure_meta (
     key TEXT PRIMARY KEY,
@@ -23,8 +24,11 @@ CREATE TABLE perdure_jobs (
     organization TEXT NOT NULL,
     id TEXT NOT NULL,
     name TEXT NOT NULL,
-    policy TEXT NOT NULL CHECK (policy IN ('fail', 'continue', 'cancel_job')),
-    state TEXT NOT NULL CHECK (state IN ('pending', 'running', 'succeeded', 'partially_succeeded', 'failed', 'cancelled')),
+    policy TEXT NOT NULL CHECK (policy = 'fail' OR policy = 'continue' OR policy = 'cancel_job'),
+    state TEXT NOT NULL CHECK (
+        state = 'pending' OR state = 'running' OR state = 'succeeded' OR state = 'partially_succeeded'
+        OR state = 'failed' OR state = 'cancelled'
+    ),
     principal TEXT NOT NULL,
     initiator TEXT NOT NULL,
     metadata TEXT,
@@ -74,21 +78,16 @@ CREATE TABLE perdure_tasks (
     lease_us INTEGER NOT NULL,
     max_attempts INTEGER NOT NULL,
     max_losses INTEGER NOT NULL,
-    on_loss TEXT NOT NULL CHECK (on_loss IN ('retry', 'count', 'fail')),
+    on_loss TEXT NOT NULL CHECK (on_loss = 'retry' OR on_loss = 'count' OR on_loss = 'fail'),
     parents INTEGER NOT NULL DEFAULT 0,
     rule TEXT NOT NULL DEFAULT 'all_succeeded'
-        CHECK (rule IN ('all_succeeded', 'all_done', 'any_succeeded', 'any_failed')),
-    if_failed TEXT NOT NULL DEFAULT 'fail' CHECK (if_failed IN ('fail', 'continue', 'cancel_job')),
+        CHECK (rule = 'all_succeeded' OR rule = 'all_done' OR rule = 'any_succeeded' OR rule = 'any_failed'),
+    if_failed TEXT NOT NULL DEFAULT 'fail'
+        CHECK (if_failed = 'fail' OR if_failed = 'continue' OR if_failed = 'cancel_job'),
     idempotency_key TEXT,
     request_hash TEXT,
     retry TEXT,
     options TEXT,
-    labels TEXT GENERATED ALWAYS AS (options ->> '$.labels') VIRTUAL,
-    metadata TEXT GENERATED ALWAYS AS (options ->> '$.metadata') VIRTUAL,
-    scope TEXT GENERATED ALWAYS AS (options ->> '$.scope') VIRTUAL,
-    trace TEXT GENERATED ALWAYS AS (options ->> '$.trace') VIRTUAL,
-    gate_key TEXT GENERATED ALWAYS AS (options ->> '$.gate_key') VIRTUAL,
-    unique_key TEXT GENERATED ALWAYS AS (options ->> '$.unique_key') VIRTUAL,
     UNIQUE (organization, id),
     CHECK ((payload IS NULL) = (redacted_us IS NOT NULL))
 ) STRICT;
@@ -100,7 +99,10 @@ CREATE TABLE perdure_live (
     organization TEXT NOT NULL,
     lane INTEGER NOT NULL,
     job INTEGER,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'queued', 'leased', 'running', 'retrying', 'cancelling')),
+    state TEXT NOT NULL CHECK (
+        state = 'queued' OR state = 'leased' OR state = 'running' OR state = 'pending' OR state = 'retrying'
+        OR state = 'cancelling'
+    ),
     seq INTEGER,
     due_us INTEGER NOT NULL,
     expires_us INTEGER,
@@ -133,7 +135,7 @@ CREATE TABLE perdure_live (
     cancel_note TEXT,
     cancel_delivered_us INTEGER,
     last_error TEXT,
-    CHECK ((state IN ('leased', 'running', 'cancelling')) = (attempt_id IS NOT NULL)),
+    CHECK ((state = 'leased' OR state = 'running' OR state = 'cancelling') = (attempt_id IS NOT NULL)),
     CHECK ((attempt_id IS NULL) = (token IS NULL) AND (attempt_id IS NULL) = (lease_ends_us IS NULL)),
     CHECK ((state = 'queued') = (seq IS NOT NULL)),
     CHECK (state <> 'queued' OR waits = 0),
@@ -155,7 +157,10 @@ CREATE TABLE perdure_ends (
     lane INTEGER NOT NULL,
     job INTEGER,
     state TEXT NOT NULL
-        CHECK (state IN ('succeeded', 'partially_succeeded', 'failed', 'dead_lettered', 'cancelled', 'expired')),
+        CHECK (
+            state = 'succeeded' OR state = 'partially_succeeded' OR state = 'failed' OR state = 'dead_lettered'
+            OR state = 'cancelled' OR state = 'expired'
+        ),
     reason TEXT NOT NULL,
     actor TEXT NOT NULL,
     finished_us INTEGER NOT NULL,
@@ -202,7 +207,10 @@ CREATE TABLE perdure_attempts (
     number INTEGER NOT NULL,
     worker TEXT NOT NULL,
     build TEXT,
-    state TEXT NOT NULL CHECK (state IN ('succeeded', 'failed', 'lost', 'cancelled', 'snoozed', 'released')),
+    state TEXT NOT NULL CHECK (
+        state = 'succeeded' OR state = 'failed' OR state = 'lost' OR state = 'cancelled' OR state = 'snoozed'
+        OR state = 'released'
+    ),
     reason TEXT NOT NULL,
     task_state TEXT NOT NULL,
     actor TEXT NOT NULL,

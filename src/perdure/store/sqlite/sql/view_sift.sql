@@ -17,7 +17,7 @@ AND NOT EXISTS (
     FROM json_each(:labels) AS wanted
     WHERE NOT EXISTS (
         SELECT 1
-        FROM json_each(tasks.labels) AS label
+        FROM json_each(tasks.options, '$.labels') AS label
         WHERE label.key = wanted.value ->> 0 AND label.value = wanted.value ->> 1
     )
 )
