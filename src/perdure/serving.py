@@ -104,9 +104,10 @@ class Watched:
         system = self.system
         try:
             overview = await system.engine.views.overview(system.settings.organization)
+            breakers = await system.engine.views.breakers(system.settings.organization)
         except PerdureError:
-            overview = None
-        return self.metrics.render(overview, system.clock.wall_us())
+            overview, breakers = None, []
+        return self.metrics.render(overview, system.clock.wall_us(), breakers)
 
     def _handled(self, held: "HeldAttempt", outcome: Outcome) -> None:
         if held.started_us is not None:

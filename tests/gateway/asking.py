@@ -104,7 +104,8 @@ async def open_asker(**limits: Any) -> AsyncIterator[Asker]:
     operations: Any = ObservedOperations(system.engine, metrics)
 
     async def render() -> bytes:
-        return metrics.render(await system.engine.views.overview("default"), clock.wall_us())
+        views = system.engine.views
+        return metrics.render(await views.overview("default"), clock.wall_us(), await views.breakers("default"))
 
     gateway = Gateway(
         Surroundings(

@@ -48,6 +48,9 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
             assert (await asker.ask("PUT", "/v1/schedules/nightly", BODIES["put_schedule"])).status == 201
     path = path.replace("{queue}", "default").replace("{code}", "invalid")
     path = path.replace("{organization}", "default").replace("{kind}", "email.send")
+    if name in ("show_kind", "trip_kind", "reset_kind"):
+        declared = {"kinds": [{"kind": "email.send", "breaker": {"failures": 5}}]}
+        assert (await asker.ask("POST", "/v1/kinds", declared)).status == 204
     if route.conditional and route.method != "PUT":
         put = next(each.name for each in ROUTES if each.path == route.path and each.method == "PUT")
         assert (await asker.ask("PUT", path, BODIES[put])).status == 201
@@ -78,6 +81,9 @@ BODIES: dict[str, Any] = {
     "backfill_schedule": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-03T00:00:00Z"},
     "submit_tasks": {"kind": "email.send", "payload": {"to": "a@b.c"}, "labels": {"customer": "42"}, "delay": 5},
     "submit_job": {"name": "j", "tasks": [{"name": "a", "kind": "k"}]},
+    "trip_kind": {"open_for": 60},
+    "limit_queue": {"concurrency": 5, "rate": 10, "per": 2},
+    "limit_organization": {"concurrency": None, "weight": 2},
     "configure_queue": {"dead_letters": False, "depth": 10},
     "declare_kinds": {"kinds": [{"kind": "email.send", "timeout": 10}]},
     "register_worker": {"id": WORKER, "name": "w", "kinds": ["k"], "queues": ["default"], "capacity": 1},

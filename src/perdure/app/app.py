@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack, overload
 
 from perdure.app.call import Target, call_of
+from perdure.app.flow import AppFlow
 from perdure.app.handle import Handle
 from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
@@ -70,6 +71,8 @@ class App:
         """The same app for code without `await`."""
         self.schedules = AppSchedules(self)
         """What is done with schedules."""
+        self.flow = AppFlow(self)
+        """What may start: pauses, limits, breakers."""
         self.task(SLEEP_KIND)(sleep)
 
     async def __aenter__(self) -> Self:

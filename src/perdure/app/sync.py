@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack, overload
 
+from perdure.app.flow import SyncFlow
 from perdure.app.handle import Handle, wait_all, wait_any
 from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
@@ -156,6 +157,8 @@ class SyncApp:
         self.portal = Portal(app.close)
         self.schedules = SyncSchedules(app)
         """See `App.schedules`."""
+        self.flow = SyncFlow(app)
+        """See `App.flow`."""
 
     def __enter__(self) -> Self:
         self.portal.call(self._app.system)

@@ -1,17 +1,21 @@
 """`perdure kind ...`: see the kinds that workers have declared, pause and resume them."""
 
 import sys
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perdure.cli.breakers import breaker_facts, breaker_line
 from perdure.cli.options import JsonOption, StoreOption
+from perdure.cli.policies import set_paused
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
     from perdure.engine.kinds import Kind
+    from perdure.store.views import BreakerView
 
-app = typer.Typer(help="Kinds: list, pause, resume.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Kinds: list, show, pause, resume, trip, reset.", no_args_is_help=True, rich_markup_mode=None)
 
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="The kind of task.", show_default=False)]
 
@@ -46,31 +50,85 @@ def list_kinds(store: StoreOption = None, json: JsonOption = False) -> None:
     )
 
 
+@app.command("show")
+def show(kind: KindName, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show what holds for a kind, and how its breaker stands."""
+    from perdure.cli.output import write_facts, write_json
+    from perdure.cli.session import on_store
+    from perdure.errors import NotFound
+
+    async def read(session: "Session") -> "tuple[Kind, BreakerView | None]":
+        known = [each for each in await session.operations.kinds(session.principal) if each.name == kind]
+        if not known:
+            raise NotFound(f"there is no kind {kind}", what="kind", id=kind)
+        breakers = await session.operations.views.breakers(session.organization)
+        return known[0], next((each for each in breakers if each.kind == kind), None)
+
+    found, breaker = on_store(store, read)
+    if json:
+        write_json({"kind": _facts(found), "breaker": None if breaker is None else breaker_facts(breaker)})
+        return
+    facts = [
+        ("kind", found.name),
+        ("paused", "yes" if found.paused else "no"),
+        ("queue", found.defaults.queue),
+        ("priority", found.defaults.priority),
+        ("limits", _limits(found)),
+        ("take turns by", ", ".join(found.defaults.fair_by) or "-"),
+        ("breaker", breaker_line(breaker) if breaker is not None else "-"),
+    ]
+    write_facts(facts)
+
+
 @app.command("pause")
 def pause(kind: KindName, store: StoreOption = None, json: JsonOption = False) -> None:
     """Let no task of a kind begin, in any queue, whatever its workers declare; what runs goes on."""
-    _set_paused(kind, True, store, json)
+    set_paused("kind", kind, True, store, json)
 
 
 @app.command("resume")
 def resume(kind: KindName, store: StoreOption = None, json: JsonOption = False) -> None:
     """Let the tasks of a paused kind begin again."""
-    _set_paused(kind, False, store, json)
+    set_paused("kind", kind, False, store, json)
 
 
-def _set_paused(kind: str, paused: bool, store: str | None, json: bool) -> None:
+@app.command("trip")
+def trip(
+    kind: KindName,
+    open_for: Annotated[
+        float | None,
+        typer.Option("--for", metavar="SECONDS", help="For how long; as the kind says if not.", show_default=False),
+    ] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Open the breaker of a kind: nothing of it begins for a while, then probes do."""
+
+    async def turn(session: "Session") -> "BreakerView":
+        return await session.operations.flow.trip(kind, session.principal, open_for)
+
+    _turn(turn, store, json)
+
+
+@app.command("reset")
+def reset(kind: KindName, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Close the breaker of a kind: its tasks begin again, and a new count of failures."""
+
+    async def turn(session: "Session") -> "BreakerView":
+        return await session.operations.flow.reset(kind, session.principal)
+
+    _turn(turn, store, json)
+
+
+def _turn(turn: "Callable[[Session], Awaitable[BreakerView]]", store: str | None, json: bool) -> None:
     from perdure.cli.output import write_json
-    from perdure.cli.policies import change_policy
     from perdure.cli.session import on_store
 
-    async def change(session: "Session") -> None:
-        await change_policy(session, "kind", kind, {"paused": paused})
-
-    on_store(store, change, create=True)
+    breaker = on_store(store, turn)
     if json:
-        write_json({"kind": kind, "paused": paused})
+        write_json(breaker_facts(breaker))
     else:
-        sys.stdout.write(f"kind {kind} is {'paused' if paused else 'running'}\n")
+        sys.stdout.write(f"kind {breaker.kind}: breaker {breaker_line(breaker)}\n")
 
 
 def _facts(kind: "Kind") -> dict[str, object]:
@@ -82,6 +140,7 @@ def _facts(kind: "Kind") -> dict[str, object]:
         "priority": defaults.priority,
         "limits": list(defaults.limits),
         "fair_by": list(defaults.fair_by),
+        "breaker": defaults.breaker,
     }
 
 

@@ -9,7 +9,8 @@ from perdure.cli.policies import (
     EtagOption,
     Per,
     Rate,
-    limits_said,
+    set_limits,
+    set_paused,
     set_policy,
     show_policy,
 )
@@ -40,20 +41,16 @@ def limit(
     json: JsonOption = False,
 ) -> None:
     """Limit how many tasks are held at once and how many start in a time, in all queues; without options, show it."""
-    said = limits_said(concurrency, rate, per)
-    if said:
-        set_policy("organization", None, said, None, store, json)
-    else:
-        show_policy("organization", None, store, json)
+    set_limits("organization", None, {"concurrency": concurrency, "rate": rate, "per": per}, store, json)
 
 
 @app.command("pause")
 def pause(store: StoreOption = None, json: JsonOption = False) -> None:
     """Let nothing of the organization begin; what runs goes on, what is submitted waits."""
-    set_policy("organization", None, ["paused=true"], None, store, json)
+    set_paused("organization", None, True, store, json)
 
 
 @app.command("resume")
 def resume(store: StoreOption = None, json: JsonOption = False) -> None:
     """Let the tasks of the paused organization begin again."""
-    set_policy("organization", None, ["paused=false"], None, store, json)
+    set_paused("organization", None, False, store, json)

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,10 +35,42 @@ Per = Annotated[
 ]
 
 
-def limits_said(concurrency: str | None, rate: str | None, per: str | None) -> list[str]:
-    """The options of `limit` as changes of a document."""
-    said = {"concurrency": concurrency, "rate": rate, "per": per}
-    return [f"{name}={value}" for name, value in said.items() if value is not None]
+def set_limits(
+    type: "DefinitionType",
+    name: str | None,
+    said: Mapping[str, str | None],
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Change limits; where none is said, show the policy. Raises `Malformed` and `Invalid`."""
+    changes = dict(_change(f"{key}={value}") for key, value in said.items() if value is not None)
+    if changes:
+        from perdure.cli.session import on_store
+
+        async def change(session: "Session") -> None:
+            wanted = session.organization if name is None else name
+            await session.operations.flow.limit(type, wanted, changes, session.principal)
+
+        on_store(store, change, create=True)
+    show_policy(type, name, store, as_json)
+
+
+def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: str | None, as_json: bool) -> None:
+    """Pause or resume a queue, a kind or the organization."""
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+
+    async def change(session: "Session") -> str:
+        wanted = session.organization if name is None else name
+        flow = session.operations.flow
+        await (flow.pause if paused else flow.resume)(type, wanted, session.principal)
+        return wanted
+
+    changed = on_store(store, change, create=True)
+    if as_json:
+        write_json({type: changed, "paused": paused})
+    else:
+        sys.stdout.write(f"{type} {changed} is {'paused' if paused else 'running'}\n")
 
 
 def show_policy(type: "DefinitionType", name: str | None, store: str | None, as_json: bool) -> None:

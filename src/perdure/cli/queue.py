@@ -12,7 +12,8 @@ from perdure.cli.policies import (
     EtagOption,
     Per,
     Rate,
-    limits_said,
+    set_limits,
+    set_paused,
     set_policy,
     show_policy,
 )
@@ -89,23 +90,19 @@ def limit(
     json: JsonOption = False,
 ) -> None:
     """Limit how many tasks of a queue are held at once and how many start in a time; without options, show it."""
-    said = limits_said(concurrency, rate, per)
-    if said:
-        set_policy("queue", queue, said, None, store, json)
-    else:
-        show_policy("queue", queue, store, json)
+    set_limits("queue", queue, {"concurrency": concurrency, "rate": rate, "per": per}, store, json)
 
 
 @app.command("pause")
 def pause(queue: QueueName, store: StoreOption = None, json: JsonOption = False) -> None:
     """Let nothing of a queue begin; what runs goes on, what is submitted waits."""
-    _set_paused(queue, True, store, json)
+    set_paused("queue", queue, True, store, json)
 
 
 @app.command("resume")
 def resume(queue: QueueName, store: StoreOption = None, json: JsonOption = False) -> None:
     """Let the tasks of a paused queue begin again."""
-    _set_paused(queue, False, store, json)
+    set_paused("queue", queue, False, store, json)
 
 
 @app.command("purge")
@@ -137,20 +134,3 @@ def _limits(queue: "QueueView") -> str:
     if queue.rate is not None:
         said.append(f"{queue.rate} in {queue.per or 1:g} s")
     return ", ".join(said) or "-"
-
-
-def _set_paused(queue: str, paused: bool, store: str | None, json: bool) -> None:
-    from perdure.cli.output import write_json
-    from perdure.cli.session import on_store
-
-    async def change(session: "Session") -> None:
-        if paused:
-            await session.operations.pause_queue(queue, session.principal)
-        else:
-            await session.operations.resume_queue(queue, session.principal)
-
-    on_store(store, change, create=True)
-    if json:
-        write_json({"queue": queue, "paused": paused})
-    else:
-        sys.stdout.write(f"queue {queue} is {'paused' if paused else 'running'}\n")

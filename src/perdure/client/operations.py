@@ -10,6 +10,7 @@ import msgspec
 from perdure import wire
 from perdure.ambient import Ids
 from perdure.client.definitions import RemoteDefinitions
+from perdure.client.flow import RemoteFlow
 from perdure.client.gathering import Gathering
 from perdure.client.hints import RemoteHints
 from perdure.client.kinds import kind_of
@@ -30,6 +31,7 @@ from perdure.engine.act_on_matching import Matching, Step
 from perdure.engine.cancel import parse_ids
 from perdure.engine.definitions import Document
 from perdure.engine.duties import Duty
+from perdure.engine.flow import FlowOperations
 from perdure.engine.kinds import Kind
 from perdure.engine.names import check_prose
 from perdure.engine.quantities import check_choice
@@ -77,6 +79,7 @@ class RemoteOperations:
         self._gathering = Gathering(self._submit)
         self.views: Views = RemoteViews(transport, self._watch)
         self.schedules: ScheduleOperations = RemoteSchedules(transport)
+        self.flow: FlowOperations = RemoteFlow(transport)
 
     # Submitting
 

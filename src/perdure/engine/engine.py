@@ -17,6 +17,7 @@ from perdure.engine.duties import Duty, DutyRunner
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.expire import Expire
 from perdure.engine.fire_schedules import FireSchedules
+from perdure.engine.flow import FlowControl, FlowOperations
 from perdure.engine.kinds import Kind, Kinds, Names
 from perdure.engine.lose import Lose
 from perdure.engine.parts_taken import PartsTaken
@@ -67,6 +68,7 @@ class Operations(Protocol):
 
     views: Views
     schedules: ScheduleOperations
+    flow: FlowOperations
 
     # submitting
     async def submit(self, requests: Sequence[TaskRequest], by: Principal) -> list[Submitted | PerdureError]: ...
@@ -184,6 +186,7 @@ class Engine:
         self._act_on_matching = ActOnMatching(store.views, self._dead_letters, self._cancel)
         self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
         self._documents = Documents(store.definitions, self._kinds, names, store.wakeups)
+        self.flow: FlowOperations = FlowControl(ledger, store.views, self._documents, self._kinds)
         self._workers = Workers(ledger, store.wakeups, names, self._claim)
         self._wait = WaitEnded(store.views, store.wakeups.subscribe)
         work = ScheduleWork(self._kinds, names, ids, clock, settings.payload_max_bytes)

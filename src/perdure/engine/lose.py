@@ -28,6 +28,7 @@ from perdure.domain.settlement import (
     settle_revoked,
 )
 from perdure.engine.duties import QUIET_US
+from perdure.engine.flow import tell
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.errors import Unavailable
 from perdure.store.ledger import Doubtful, Guard, Ledger, SettleAnswer, Settling, Swept
@@ -100,10 +101,11 @@ class Lose:
         self._store_was_away = False
         self._last_run_us = self._clock.monotonic_us()
         moved = sum(answer.answer is SettleAnswer.APPLIED for answer in answers)
+        turned = tell(answer.turned for answer in answers)
         # What is claimed elsewhere from now on, unheard of, cannot be lost before this run comes again.
         quiet = not found and self._leases_outlast_quiet() and not await self._ledger.holding()
         self._paused_us = QUIET_US if quiet else self.interval_us
-        return Swept(moved, None, len(found) >= limits.SWEEP_MAX_TASKS and moved > 0, quiet)
+        return Swept(moved, None, len(found) >= limits.SWEEP_MAX_TASKS and moved > 0, quiet, tuple(turned))
 
     def _leases_outlast_quiet(self) -> bool:
         return min(self._leases_us(), default=QUIET_US) >= QUIET_US

@@ -22,6 +22,7 @@ from perdure.domain.settlement import AttemptFacts, Settlement, needs_facts, set
 from perdure.domain.states import Reason
 from perdure.engine.bounded_text import shortened
 from perdure.engine.encoding import JSON
+from perdure.engine.flow import tell
 from perdure.engine.parts_taken import PartsTaken
 from perdure.engine.retry_policies import RetryPolicies
 from perdure.store.ledger import Guard, Ledger, Settled, Settling
@@ -65,6 +66,7 @@ class Settle:
                 for index, (hold, outcome) in enumerate(checked)
             ]
         )
+        tell(answer.turned for answer in answers)
         for hold, _ in checked:
             self._parts.forget(hold.attempt_id)
         return answers

@@ -17,6 +17,7 @@ from perdure.gateway.claim_pool import ClaimPool
 from perdure.gateway.conditions import NO_CONDITIONS, conditions_of
 from perdure.gateway.definition_handlers import DefinitionHandlers
 from perdure.gateway.docs_page import docs_page
+from perdure.gateway.flow_handlers import FlowHandlers
 from perdure.gateway.hints import Hints
 from perdure.gateway.job_handlers import JobHandlers
 from perdure.gateway.limits import GatewayLimits
@@ -123,6 +124,7 @@ class Gateway:
             OperatingHandlers(operations, around.of_itself),
             MatchingHandlers(operations),
             DefinitionHandlers(operations),
+            FlowHandlers(operations),
             ScheduleHandlers(operations),
             WorkerHandlers(operations, self._pool, self._hints, self._presence),
             SystemHandlers(self.readiness, around.notices, around.metrics, description, docs_page(description)),

@@ -159,7 +159,7 @@ class OperatingHandlers:
         )
 
     async def _kinds(self, request: Request) -> list[wire.Kind]:
-        return [_shown_kind(each) for each in await self._operations.kinds(request.by)]
+        return [shown_kind(each) for each in await self._operations.kinds(request.by)]
 
 
 def queue_name(request: Request) -> str:
@@ -177,7 +177,8 @@ def _done(request: Request, done: bool) -> Answer:
     return Answer(None, 204)
 
 
-def _shown_kind(kind: Kind) -> wire.Kind:
+def shown_kind(kind: Kind) -> wire.Kind:
+    """A kind, as it is told."""
     defaults = kind.defaults
     return wire.Kind(
         name=kind.name,

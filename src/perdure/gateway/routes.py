@@ -16,6 +16,7 @@ from perdure.errors import (
     TooLarge,
 )
 from perdure.gateway.definition_routes import DEFINITIONS
+from perdure.gateway.flow_routes import FLOW
 from perdure.gateway.matching_routes import MATCHING
 from perdure.gateway.route import LARGE_MAX_BYTES, Problems, Route
 from perdure.gateway.schedule_routes import SCHEDULES
@@ -365,7 +366,7 @@ SYSTEM: tuple[Route, ...] = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *MATCHING, *DEFINITIONS, *SCHEDULES, *WORKING, *SYSTEM)
+ROUTES: tuple[Route, ...] = (*TASKS, *JOBS, *OPERATING, *MATCHING, *DEFINITIONS, *FLOW, *SCHEDULES, *WORKING, *SYSTEM)
 
 WATCHING: tuple[Route, ...] = tuple(route for route in SYSTEM if route.path in ("/healthz", "/readyz", "/metrics"))
 """What a process answers that serves nobody and is watched."""

@@ -201,6 +201,8 @@ class Swept(NamedTuple):
     more: bool
     quiet: bool = False
     """Nothing will be there to be done before something is announced."""
+    turned: tuple[BreakerTurn, ...] = ()
+    """Breakers that have changed by it."""
 
 
 class ParentResult(NamedTuple):

@@ -57,6 +57,9 @@ class LogLines:
     def duty_failed(self, duty: str) -> None:
         """See `Observer`; the runner of duties tells why."""
 
+    def breaker_turned(self, kind: str, state: str) -> None:
+        """See `Observer`; the engine tells why, wherever it runs."""
+
     def store_failed(self, code: str) -> None:
         """See `Observer`; whoever asked is told, and tells."""
         _tell("the store failed: %s", code)

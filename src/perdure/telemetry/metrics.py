@@ -3,14 +3,15 @@
 `FAMILIES` is the whole list; docs/metrics.md is made from it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from perdure.ambient import Clock
+from perdure.domain.breaker import BreakerState
 from perdure.domain.limits import SECOND_US
-from perdure.store.views import Overview
+from perdure.store.views import BreakerView, Overview
 
 LABEL_VALUES_MAX = 100
 """How many values a label with open values (kind, queue) may have; the rest is told as `other`."""
@@ -60,6 +61,15 @@ FAMILIES: tuple[Family, ...] = (
     Family("perdure_duty_moved_total", "counter", ("duty",), "What duties moved."),
     Family("perdure_duty_seconds_total", "counter", ("duty",), "How long duties ran."),
     Family("perdure_duty_lag_seconds", "gauge", ("duty",), "How long ago each duty last succeeded here."),
+    Family(
+        "perdure_breaker_trips_total",
+        "counter",
+        ("kind",),
+        "Breakers of kinds that opened by what was settled through this process. Each counts once, where it was found.",
+    ),
+    Family(
+        "perdure_breaker_state", "gauge", ("kind", "state"), "1 for the state in which a kind's breaker is, else 0."
+    ),
     Family("perdure_store_errors_total", "counter", ("code",), "Calls that the store could not answer."),
     Family("perdure_queue_tasks", "gauge", ("queue", "state"), "Unfinished tasks by queue and state."),
     Family("perdure_oldest_queued_seconds", "gauge", (), "Age of the oldest task that could be claimed."),
@@ -136,18 +146,36 @@ class Metrics:
         """See `Observer`."""
         self._child("perdure_duty_runs_total", duty, "failed").inc()
 
+    def breaker_turned(self, kind: str, state: str) -> None:
+        """See `Observer`."""
+        if state == BreakerState.OPEN:
+            self._child("perdure_breaker_trips_total", self._bounded("kind", kind)).inc()
+
     def store_failed(self, code: str) -> None:
         """See `Observer`."""
         self._child("perdure_store_errors_total", code).inc()
 
-    def render(self, overview: Overview | None, now_us: int) -> bytes:
+    def render(self, overview: Overview | None, now_us: int, breakers: Sequence[BreakerView] = ()) -> bytes:
         """All metrics as text. `now_us` is the time of the overview; without one, its gauges keep what they had."""
         for duty, then_us in self._succeeded_us.items():
             lag_us = self._clock.monotonic_us() - then_us
             self._child("perdure_duty_lag_seconds", duty).set(lag_us / SECOND_US)
         if overview is not None:
             self._look(overview, now_us)
+            self._look_at_breakers(breakers)
         return generate_latest(_WithoutCreated(self._registry))
+
+    def _look_at_breakers(self, breakers: Sequence[BreakerView]) -> None:
+        self._clear("perdure_breaker_state")
+        for each in breakers:
+            kind = self._bounded("kind", each.kind)
+            for state in BreakerState if kind != OTHER else ():
+                self._child("perdure_breaker_state", kind, state).set(each.state is state)
+
+    def _clear(self, name: str) -> None:
+        self._made[name].clear()
+        for labels in [each for each in self._children if each[0] == name]:
+            del self._children[labels]
 
     def _look(self, overview: Overview, now_us: int) -> None:
         unfinished: dict[tuple[str, str], int] = {}
@@ -155,9 +183,7 @@ class Metrics:
             if row.state not in ENDED:
                 key = (self._bounded("queue", row.queue), str(row.state))
                 unfinished[key] = unfinished.get(key, 0) + row.tasks
-        self._made["perdure_queue_tasks"].clear()
-        for labels in [each for each in self._children if each[0] == "perdure_queue_tasks"]:
-            del self._children[labels]
+        self._clear("perdure_queue_tasks")
         for (queue, state), tasks in unfinished.items():
             self._child("perdure_queue_tasks", queue, state).set(tasks)
         self._child("perdure_workers_active").set(overview.workers_active)

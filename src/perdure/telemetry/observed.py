@@ -121,6 +121,8 @@ class ObservedOperations:
         )
         for (name, state), tasks in ended.items():
             self._observer.settled(name, state, tasks)
+        for turn in [each.turned for each in answers if each.turned is not None]:
+            self._observer.breaker_turned(turn.kind, turn.state)
         lost = sum(1 for each in answers if each.answer is SettleAnswer.LEASE_LOST)
         if lost:
             self._observer.lease_lost("settle", lost)
@@ -167,5 +169,7 @@ class ObservedDuty:
                 self._observer.store_failed(error.code)
             raise
         self._seen()
+        for turn in swept.turned:
+            self._observer.breaker_turned(turn.kind, turn.state)
         self._observer.duty_ran(self._duty.name, swept.moved, (self._clock.monotonic_us() - began_us) / SECOND_US)
         return swept

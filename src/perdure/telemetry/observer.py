@@ -36,5 +36,8 @@ class Observer(Protocol):
     def duty_failed(self, duty: str) -> None:
         """A duty could not run."""
 
+    def breaker_turned(self, kind: str, state: str) -> None:
+        """The breaker of a kind is in this state from now on, by how attempts have ended."""
+
     def store_failed(self, code: str) -> None:
         """The store could not be used, by the error's code."""

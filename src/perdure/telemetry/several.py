@@ -59,6 +59,11 @@ class Several:
         for each in self._observers:
             each.duty_failed(duty)
 
+    def breaker_turned(self, kind: str, state: str) -> None:
+        """See `Observer`."""
+        for each in self._observers:
+            each.breaker_turned(kind, state)
+
     def store_failed(self, code: str) -> None:
         """See `Observer`."""
         for each in self._observers:

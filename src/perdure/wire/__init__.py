@@ -7,7 +7,13 @@
 """
 
 from perdure.wire.adding import AddTask, AddTasks, TasksAdded
-from perdure.wire.definitions import KindDocument, OrganizationDocument, QueueDocument
+from perdure.wire.definitions import (
+    KindDocument,
+    OrganizationDocument,
+    OrganizationLimits,
+    QueueDocument,
+    QueueLimits,
+)
 from perdure.wire.jobs import (
     CancelJob,
     Job,
@@ -215,6 +221,7 @@ __all__ = [
     "Order",
     "Ordered",
     "OrganizationDocument",
+    "OrganizationLimits",
     "ParentInput",
     "Part",
     "PartSent",
@@ -226,6 +233,7 @@ __all__ = [
     "Queue",
     "QueueChanged",
     "QueueDocument",
+    "QueueLimits",
     "Queues",
     "Readiness",
     "Redriven",

@@ -53,6 +53,21 @@ class OrganizationDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unk
     weight: Weight | None = None
 
 
+class QueueLimits(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Limits of a queue to change: null lifts one, what is not said stays."""
+
+    depth: Depth | msgspec.UnsetType | None = msgspec.UNSET
+    concurrency: Slots | msgspec.UnsetType | None = msgspec.UNSET
+    rate: Slots | msgspec.UnsetType | None = msgspec.UNSET
+    per: Per | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class OrganizationLimits(QueueLimits, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Limits of the organization to change, and its weight: null lifts one, what is not said stays."""
+
+    weight: Weight | msgspec.UnsetType | None = msgspec.UNSET
+
+
 class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A kind, whole, as its workers declare it: a worker that starts with another one replaces it."""
 
