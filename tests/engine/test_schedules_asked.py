@@ -5,8 +5,9 @@ import pytest
 from engine.making import KIND, ME, Bench
 from engine.test_schedules import MINUTE, SECOND, came, declare, definition, fire, pass_, stands
 from perdure.engine.apply_schedules import ApplySchedules, Step
-from perdure.engine.requests import Principal
-from perdure.errors import Invalid, Malformed, NotFound, Overloaded
+from perdure.engine.requests import JobRequest, JobTaskRequest, Principal, TaskRequest
+from perdure.engine.schedule_definition import ScheduleDefinition
+from perdure.errors import IdempotencyConflict, Invalid, Malformed, NotFound, Overloaded
 
 
 async def test_a_trigger_makes_one_now_even_if_paused_or_overlapping(bench: Bench) -> None:
@@ -26,6 +27,31 @@ async def test_a_trigger_that_is_refused_says_why(bench: Bench) -> None:
     await bench.engine.configure_queue("default", ME, depth=0)
     with pytest.raises(Overloaded):
         await bench.engine.schedules.trigger("s", ME)
+
+
+async def test_a_trigger_under_a_key_that_was_used_makes_nothing_more_and_tells_what_was_made(bench: Bench) -> None:
+    await declare(bench)
+    schedules = bench.engine.schedules
+    first = await schedules.trigger("s", ME, "today")
+    await pass_(bench, 30)
+    again = await schedules.trigger("s", ME, "today")
+    assert again == first._replace(replayed=True)
+    other = await schedules.trigger("s", ME, "tomorrow")
+    assert other.task_id != first.task_id
+    assert [each[0] for each in await came(bench)] == ["fired"] * 2
+    await schedules.put("s", definition(task=TaskRequest(kind=KIND, queue="elsewhere")), ME)
+    with pytest.raises(IdempotencyConflict):
+        await schedules.trigger("s", ME, "today")
+    assert [each[0] for each in await came(bench)] == ["fired"] * 2
+
+
+async def test_a_trigger_of_a_job_under_a_key_makes_it_once(bench: Bench) -> None:
+    job = JobRequest(name="report", tasks=[JobTaskRequest(name="first", kind=KIND)])
+    await bench.engine.schedules.put("s", ScheduleDefinition(cron="0 0 * * *", job=job), ME)
+    first = await bench.engine.schedules.trigger("s", ME, "today")
+    again = await bench.engine.schedules.trigger("s", ME, "today")
+    assert (again.job_id, again.task_id, again.replayed) == (first.job_id, None, True)
+    assert first.job_id is not None
 
 
 async def test_a_backfill_makes_each_instant_of_its_range_once(bench: Bench) -> None:

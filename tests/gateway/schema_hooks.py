@@ -62,6 +62,9 @@ def adjust(body, fits):
     if fits and body.get("unique_key") is not None and body.get("unique") is None:
         del body["unique_key"]
     # Formats are not kept to everywhere, also where a request is meant to fit.
+    for name in ("ended_from", "ended_before") if fits else ():
+        if not is_instant(body.get(name)):
+            del body[name]
     if body.get("run_at") == "" or (fits and not is_instant(body.get("run_at"))):
         body.pop("run_at", None)
 

@@ -130,6 +130,21 @@ async def test_a_trigger_makes_a_task_and_a_backfill_those_of_a_range_once(asker
     assert (await asker.ask("GET", f"{PATH}/fires", query=(("cursor", "x"),))).status == 400
 
 
+async def test_a_trigger_with_an_idempotency_key_makes_one_however_often_it_is_sent(asker: Asker):
+    await put(asker)
+    headers = {"idempotency-key": "once"}
+    first = await asker.ask("POST", f"{PATH}/trigger", headers=headers)
+    assert (first.status, first.json["replayed"]) == (202, False)
+    asker.clock.move(5)
+    again = await asker.ask("POST", f"{PATH}/trigger", headers=headers)
+    assert (again.status, again.headers["idempotency-replayed"]) == (200, "true")
+    assert again.json == {**first.json, "replayed": True}
+    await put(asker, task={"kind": "email.send", "payload": {"n": [2]}})
+    other = await asker.ask("POST", f"{PATH}/trigger", headers=headers)
+    assert (other.status, other.json["code"]) == (409, "idempotency_conflict")
+    assert (await asker.ask("POST", f"{PATH}/trigger", headers={"idempotency-key": "k" * 300})).status == 400
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

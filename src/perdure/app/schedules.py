@@ -145,9 +145,11 @@ class AppSchedules:
         """Let a schedule go on with its next instant. Raises `NotFound`."""
         return await (await self._operations()).resume(name, self._app.principal)
 
-    async def trigger(self, name: str) -> Handle[Any] | JobHandle:
-        """Let a schedule make its task or job now. Raises `NotFound`, and why it cannot be made."""
-        made = await (await self._operations()).trigger(name, self._app.principal)
+    async def trigger(self, name: str, idempotency_key: str | None = None) -> Handle[Any] | JobHandle:
+        """Let a schedule make its task or job now; under a key that was used before, tell what was made then. Raises
+        `NotFound`, and why it cannot be made.
+        """
+        made = await (await self._operations()).trigger(name, self._app.principal, idempotency_key)
         if made.job_id is not None:
             return await self._app.job_handle(made.job_id)
         return self._app.handle(made.task_id or "")
@@ -218,13 +220,13 @@ class SyncSchedules:
         """See `AppSchedules.resume`."""
         return self._app.sync.portal.call(self._app.schedules.resume, name)
 
-    def trigger(self, name: str) -> "SyncHandle[Any] | SyncJobHandle":
+    def trigger(self, name: str, idempotency_key: str | None = None) -> "SyncHandle[Any] | SyncJobHandle":
         """See `AppSchedules.trigger`."""
         # Here, because it imports this.
         from perdure.app.sync import SyncHandle, SyncJobHandle
 
         portal = self._app.sync.portal
-        made = portal.call(self._app.schedules.trigger, name)
+        made = portal.call(self._app.schedules.trigger, name, idempotency_key)
         return SyncJobHandle(portal, made) if isinstance(made, JobHandle) else SyncHandle(portal, made)
 
     def backfill(self, name: str, start: datetime, end: datetime) -> Sequence[Made]:

@@ -89,12 +89,19 @@ def _of_schedule(name: str, count: int, after_us: int | None, store: str | None)
     return on_store(store, read)
 
 
-def trigger(name: Name, store: StoreOption = None, json: JsonOption = False) -> None:
+def trigger(
+    name: Name,
+    idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes nothing more.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
     """Let a schedule make its task or job now, paused or not."""
     from perdure.cli.output import write_json
     from perdure.cli.session import on_store
 
-    made = on_store(store, lambda session: session.operations.schedules.trigger(name, session.principal))
+    made = on_store(
+        store, lambda session: session.operations.schedules.trigger(name, session.principal, idempotency_key)
+    )
     if json:
         write_json(_plain(made))
     else:

@@ -7,6 +7,7 @@ import msgspec
 from perdure.client.definitions import expecting
 from perdure.client.transport import Repeat, Request, Transport
 from perdure.client.views import quoted
+from perdure.engine.names import check_key
 from perdure.engine.requests import Principal
 from perdure.engine.schedule_definition import definition_of, document_of
 from perdure.engine.schedule_views import Backfilled, Definition, FirePage, SchedulePage, ScheduleView
@@ -64,9 +65,10 @@ class RemoteSchedules:
         """Let a schedule go on with its next instant."""
         return await self._asked(Request("POST", f"{_path(name)}/resume"))
 
-    async def trigger(self, name: str, by: Principal) -> Made:
-        """Let a schedule make its task or job now."""
-        request = Request("POST", f"{_path(name)}/trigger", repeat=Repeat.UNSENT)
+    async def trigger(self, name: str, by: Principal, key: str | None = None) -> Made:
+        """Let a schedule make its task or job now, once for each key."""
+        repeat, headers = (Repeat.UNSENT, b"") if key is None else (Repeat.ALWAYS, _keyed(key))
+        request = Request("POST", f"{_path(name)}/trigger", repeat=repeat, headers=headers)
         return _made(await self._transport.ask(request, bodies.MadeAtInstant))
 
     async def backfill(self, name: str, start_us: int, end_us: int, by: Principal) -> Backfilled:
@@ -93,6 +95,11 @@ class RemoteSchedules:
     async def _asked(self, request: Request) -> ScheduleView:
         body, answer = await self._transport.ask_whole(request, bodies.Schedule)
         return read(body, ScheduleView, created=answer.status == 201)
+
+
+def _keyed(key: str) -> bytes:
+    """The header that says the key. Raises `Invalid`."""
+    return b"idempotency-key: %s\r\n" % check_key(key).encode()
 
 
 def _path(name: str) -> str:

@@ -182,10 +182,13 @@ class Scheduling:
                 ]
             )
 
-    async def trigger(self, name: str, by: Principal) -> Made:
-        """Let a schedule make its task or job now, paused or not, whatever overlaps. Raises why it cannot be made."""
+    async def trigger(self, name: str, by: Principal, key: str | None = None) -> Made:
+        """Let a schedule make its task or job now, paused or not, whatever overlaps. Raises why it cannot be made.
+
+        Asked again under the same `key`, it tells what was made. `IdempotencyConflict`: it makes something else now.
+        """
         schedule = await self._known(name, by)
-        return await self._ask.trigger(self._definition(schedule), schedule, by, await self._ledger.now_us())
+        return await self._ask.trigger(self._definition(schedule), schedule, by, await self._ledger.now_us(), key)
 
     async def backfill(self, name: str, start_us: int, end_us: int, by: Principal) -> Backfilled:
         """Let the instants of a time that has passed make something, from `start_us` on and before `end_us`.

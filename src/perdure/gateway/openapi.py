@@ -1,6 +1,7 @@
 """OpenAPI 3.1, made from the table of routes and the types of the bodies."""
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -40,12 +41,21 @@ GROUPS = (
     ("/v1/", "system"),
     ("/", "system"),
 )
-RETRY_BOUNDS = {
-    "max_attempts": (1, limits.MAX_ATTEMPTS_LIMIT),
-    "base": (0, 2_592_000),
-    "cap": (0, 2_592_000),
-    "jitter": (0, 1),
+BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
+    "Retry": {
+        "max_attempts": (1, limits.MAX_ATTEMPTS_LIMIT),
+        "base": (0, 2_592_000),
+        "cap": (0, 2_592_000),
+        "jitter": (0, 1),
+    },
+    "Breaker": {
+        "window": (limits.seconds(limits.BREAKER_WINDOW_MIN_US), limits.seconds(limits.BREAKER_WINDOW_MAX_US)),
+        "min_attempts": (1, limits.LIMIT_MAX),
+        "open_for": (limits.seconds(limits.BREAKER_OPEN_MIN_US), limits.seconds(limits.BREAKER_OPEN_MAX_US)),
+        "probes": (1, limits.BREAKER_PROBES_MAX),
+    },
 }
+_SHARE = {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1}, {"type": "null"}]}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": limits.LIMIT_MAX}
 _FIELD = {"type": "string", "minLength": 1}
 _BY = {"anyOf": [_FIELD, {"type": "array", "items": _FIELD, "maxItems": limits.LIMIT_BY_MAX, "uniqueItems": True}]}
@@ -109,6 +119,12 @@ UNIQUE_FORMS: list[dict[str, Any]] = [
     },
 ]
 """What each choice needs, and what it leaves out."""
+UNIQUE_IN_JOB: dict[str, Any] = {
+    "properties": _UNIQUE
+    | {"on_conflict": {"const": str(OnConflict.REJECT)}, "states": _STATES, "within": {"anyOf": [_WITHIN, _NULL]}},
+    "additionalProperties": False,
+}
+"""A task of a job is stored or refused."""
 NAMES_MAX_CHARS = {
     "queue": limits.QUEUE_MAX_CHARS,
     "kind": limits.KIND_MAX_CHARS,
@@ -251,7 +267,8 @@ def _headers(route: Route) -> list[dict[str, Any]]:
     if not route.keyed:
         return []
     schema = {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_MAX_BYTES, "format": "key"}
-    return [_header("Idempotency-Key", schema), _header("traceparent", {"type": "string"})]
+    key = _header("Idempotency-Key", schema)
+    return [key] if route.body is None else [key, _header("traceparent", {"type": "string"})]
 
 
 def _header(name: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -279,10 +296,27 @@ def _mended(components: dict[str, Any]) -> dict[str, Any]:
         components[name]["not"] = {"required": ["delay", "run_at"]}
     components["CancelMatching"]["anyOf"] = [{"required": [name], "properties": said} for name, said in CHOICES.items()]
     components["Problem"]["additionalProperties"] = True
-    for name, (low, high) in RETRY_BOUNDS.items():
-        components["Retry"]["properties"][name] |= {"minimum": low, "maximum": high}
+    _loosen(components)
+    for document, bounds in BOUNDS.items():
+        for name, (low, high) in bounds.items():
+            components[document]["properties"][name] |= {"minimum": low, "maximum": high}
+    components["Breaker"]["properties"] |= {"share": _SHARE, "failures": {"anyOf": [_COUNT, _NULL]}}
     forms = [{"type": "object", "additionalProperties": False, **form} for form in LIMIT_FORMS]
     components["Limit"] = {"title": "Limit", "description": components["Limit"]["description"], "oneOf": forms}
     forms = [{"type": "object", "additionalProperties": False, **form} for form in UNIQUE_FORMS]
     components["Unique"] = {"title": "Unique", "description": components["Unique"]["description"], "oneOf": forms}
+    for name in ("SubmitJobTask", "AddTask"):
+        components[name]["properties"]["unique"] = {"anyOf": [{"type": "object", **UNIQUE_IN_JOB}, _NULL]}
+    for document in ("Retry", "Breaker"):
+        components[document]["additionalProperties"] = False
     return components
+
+
+def _loosen(components: dict[str, Any]) -> None:
+    """In a list of tasks, what breaks a rule is told in its place: there the documents have types, and no rules."""
+    for name in ("Retry", "Unique"):
+        components[f"Listed{name}"] = {**deepcopy(components[name]), "additionalProperties": False}
+        there = components["SubmitListed"]["properties"][name.lower()]
+        for each in there["anyOf"]:
+            if "$ref" in each:
+                each["$ref"] = f"#/components/schemas/Listed{name}"

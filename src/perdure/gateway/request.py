@@ -233,7 +233,8 @@ def idempotency_key(route: Route, headers: Mapping[bytes, bytes]) -> str | None:
 def traceparent(route: Route, headers: Mapping[bytes, bytes]) -> str | None:
     """The header's value, for routes that submit. Whether it is one is seen later: an invalid one is dropped."""
     value = headers.get(b"traceparent")
-    return value.decode("latin-1") if value is not None and route.keyed else None
+    submits = route.keyed and route.body is not None
+    return value.decode("latin-1") if value is not None and submits else None
 
 
 def _check_utf8(data: bytes) -> None:

@@ -11,6 +11,7 @@ from perdure.engine.schedule_views import ScheduleView
 from perdure.errors import Malformed, NotFound
 from perdure.gateway.conditions import expected_of
 from perdure.gateway.request import Answer, Request
+from perdure.gateway.task_handlers import REPLAYED
 from perdure.store.schedules import Made
 from perdure.wire import schedules as bodies
 from perdure.wire.shapes import EPOCH, instant, instant_us
@@ -64,7 +65,8 @@ class ScheduleHandlers:
 
     async def trigger_schedule(self, request: Request) -> Answer:
         """Let a schedule make its task or job now."""
-        return Answer(_made(await self._schedules.trigger(_name(request), request.by)), 202)
+        made = await self._schedules.trigger(_name(request), request.by, request.key)
+        return Answer(_made(made), 200, (REPLAYED,)) if made.replayed else Answer(_made(made), 202)
 
     async def backfill_schedule(self, request: Request) -> Answer:
         """Let instants that have passed make what they did not."""

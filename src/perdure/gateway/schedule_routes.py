@@ -1,6 +1,6 @@
 """The routes of schedules."""
 
-from perdure.errors import Conflict, NotFound, Overloaded, PreconditionFailed, TooLarge
+from perdure.errors import Conflict, IdempotencyConflict, NotFound, Overloaded, PreconditionFailed, TooLarge
 from perdure.gateway.route import LARGE_MAX_BYTES, Route
 from perdure.wire import schedules as bodies
 
@@ -65,8 +65,9 @@ SCHEDULES: tuple[Route, ...] = (
         _MANAGE,
         "Let a schedule make its task or job now",
         bodies.MadeAtInstant,
-        statuses=(202,),
-        problems=(NotFound, Overloaded, TooLarge),
+        statuses=(202, 200),
+        problems=(NotFound, Conflict, IdempotencyConflict, Overloaded, TooLarge),
+        keyed=True,
     ),
     Route(
         "POST",

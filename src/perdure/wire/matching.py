@@ -22,7 +22,7 @@ class MatchingTasks(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
 
     kinds: list[str] = []
     queues: list[str] = []
-    labels: dict[str, str] = {}
+    labels: shapes.Labels = msgspec.field(default_factory=dict)
     job: Id | None = None
     submitters: list[str] = []
     limit: shapes.Limit = STEP_DEFAULT_TASKS

@@ -205,8 +205,10 @@ def _submit(tx: Transaction, works: Iterable[Work], submitting: Submitting, lane
         if isinstance(answer, PerdureError):
             refused[work.id] = answer
         elif answer.id != work.id:
-            # It is unique, and another task is there for it.
-            refused[work.id] = UniqueConflict(f"task {answer.id} is there already", task_id=answer.id)
+            # It is unique, or was asked for before under this key, and another is there for it.
+            what = "job" if isinstance(work, Job) else "task"
+            there = {f"{what}_id": answer.id, "replayed": answer.replayed or None}
+            refused[work.id] = UniqueConflict(f"{what} {answer.id} is there already", **there)
     return refused
 
 
