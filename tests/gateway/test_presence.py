@@ -161,6 +161,39 @@ async def test_signs_go_on_after_the_store_was_away(monkeypatch: pytest.MonkeyPa
     await presence.stop()
 
 
+async def test_a_defect_stops_no_signs_and_is_no_success(caplog: pytest.LogCaptureFixture):
+    registry, failed, noted = Registry(), asyncio.Event(), asyncio.Event()
+
+    async def defect(worker_ids: Sequence[str]) -> list[WorkerOrder]:
+        failed.set()
+        raise KeyError("a defect")
+
+    hints: Any = ControlHints()
+    presence = Presence(registry, hints, 0.1, noted.set)
+    whole, registry.workers_seen = registry.workers_seen, defect  # type: ignore[method-assign]
+    presence.start()
+    with presence.waiting("a", WORK):
+        async with asyncio.timeout(10):
+            await failed.wait()
+        assert not noted.is_set()
+        registry.workers_seen = whole  # type: ignore[method-assign]
+        async with asyncio.timeout(10):
+            await noted.wait()
+    assert registry.writes
+    assert "please report it" in caplog.text
+    await presence.stop()
+
+
+async def test_the_gateway_is_not_ready_while_no_signs_can_be_written(asker: Asker):
+    await asker.gateway.readiness.probing["reads"].ask()
+    await asker.gateway.readiness.probing["writes"].ask()
+    assert asker.gateway.readiness.checks()["workers"] == "ok"
+    asker.clock.move(31_000_000)
+    assert asker.gateway.readiness.checks()["workers"] == "no success for 31 s"
+    asker.gateway._noted_workers()
+    assert asker.gateway.readiness.checks()["workers"] == "ok"
+
+
 def claim_body(number: int, order: str | None) -> dict[str, Any]:
     return {"worker_id": WORKER, "count": 1, "request_id": REQUEST.format(number), "wait": 30, "order": order}
 

@@ -53,6 +53,8 @@ Handler = Callable[[Request], Awaitable[Answer]]
 Scope = Mapping[str, Any]
 
 ALWAYS: Headers = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+WORKERS_NOTED = "workers"
+"""The condition for being ready that the signs of those who wait are written."""
 UNMATCHED = "unmatched"
 """What a request that met no route is counted as."""
 
@@ -109,7 +111,7 @@ class Gateway:
         )
         self._hints = Hints(operations.subscribe, around.ids.new())
         registry: Any = operations
-        self._presence = Presence(registry, self._hints, around.worker_active)
+        self._presence = Presence(registry, self._hints, around.worker_active, self._noted_workers)
         self._pool = ClaimPool(operations, self._hints, self._presence)
         self._access = around.access
         self._turns = Turns()
@@ -134,12 +136,16 @@ class Gateway:
     async def __aenter__(self) -> "Gateway":
         self._hints.start()
         self._presence.start()
+        self.readiness.expect(WORKERS_NOTED)
         self._pool.start()
         self.readiness.start()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
+
+    def _noted_workers(self) -> None:
+        self.readiness.succeeded(WORKERS_NOTED)
 
     async def close(self) -> None:
         """Answer everybody who waits, and wait for nothing any more. Harmless when closed already."""

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from perdure.errors import Unavailable
@@ -52,11 +52,16 @@ class _Wait:
 
 
 class Presence:
-    """The signs and orders of the workers that claim here. Belongs to one event loop."""
+    """The signs and orders of the workers that claim here. Belongs to one event loop. `noted` hears of each round that
+    went well.
+    """
 
-    def __init__(self, registry: Registry, hints: Hints, worker_active: float) -> None:
+    def __init__(
+        self, registry: Registry, hints: Hints, worker_active: float, noted: Callable[[], None] = lambda: None
+    ) -> None:
         self._registry = registry
         self._hints = hints
+        self._noted = noted
         self._every = min(EVERY_SECONDS_MAX, worker_active / SIGNS_IN_ACTIVE)
         self._waits: defaultdict[str, list[_Wait]] = defaultdict(list)
         self._signs: set[str] = set()
@@ -143,11 +148,14 @@ class Presence:
                     note_at = clock.time() + every
                     await self.note()
                     self._trim()
+                self._noted()
             except Unavailable:
                 # Asked again in the next round; workers that would seem gone meanwhile are not, once it is back.
                 seen = Seen(seen.ready, before.control)
                 await asyncio.sleep(every)
             except Exception:
+                # Without this, one defect would make all workers seem gone. It is not hidden: while no round goes well,
+                # the gateway is not ready.
                 _log.exception("noting which workers are there failed; please report it")
                 await asyncio.sleep(every)
 
