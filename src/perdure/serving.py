@@ -22,6 +22,7 @@ from perdure.gateway.limits import GatewayLimits
 from perdure.gateway.operating_handlers import Told
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES, WATCHING
+from perdure.gateway.short_pauses import short_pauses
 from perdure.settings import Settings
 from perdure.telemetry.logs import LogLines
 from perdure.telemetry.metrics import Metrics
@@ -180,6 +181,7 @@ class Serving:
         gateway = self._gateway = watched.gateway(self._app, self._limits, routes)
         server = GatewayServer(gateway, listen, self._limits, watched.system.clock)
         await stack.enter_async_context(server)
+        stack.enter_context(short_pauses())
         self.url = server.url
         if self._role in ("all", "sweeper"):
             gateway.readiness.expect("duties")
