@@ -86,20 +86,6 @@ async def test_a_put_over_what_was_not_seen_is_a_conflict_and_changes_nothing(wo
                 await put(world, seen=seen)
 
 
-async def test_a_first_instant_that_has_come_is_a_conflict_and_changes_nothing(world: World) -> None:
-    now = await world.now_us()
-    with world.unchanged(), pytest.raises(Conflict):
-        await put(world, standing=Standing(now, now, now))
-    first = await put(world, standing=Standing(now, now + 1, now + 1))
-    world.advance(60)
-    seen = Seen(first.version, first.next_us)
-    with world.unchanged(), pytest.raises(Conflict):
-        await put(world, seen=seen, standing=Standing(now, now + 2, now + 2), document="{}")
-    # Nothing was decided about it yet, and that is still so.
-    second = await put(world, seen=seen, standing=Standing(now, first.next_us, first.look_us), document="{}")
-    assert (second.document, second.next_us) == ("{}", now + 1)
-
-
 async def test_lists_are_by_name_of_one_organization_and_of_one_set(world: World) -> None:
     for name, set in (("b", "mine"), ("a", "mine"), ("c", "yours")):
         await put(world, name, document=f'{{"set":"{set}"}}')
