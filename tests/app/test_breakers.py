@@ -1,5 +1,7 @@
 """Breakers of kinds, as a program says them: a kind that fails is left alone, and tried again."""
 
+import asyncio
+import contextlib
 import logging
 from pathlib import Path
 
@@ -133,3 +135,37 @@ def test_code_without_await_has_the_same(tmp_path: Path) -> None:
         assert sync.flow.trip("work").state is BreakerState.OPEN
         assert sync.flow.reset("work").state is BreakerState.CLOSED
         assert [each.kind for each in sync.flow.breakers()] == ["work"]
+
+
+async def test_workers_of_several_processes_worth_open_it_once_and_share_its_probes(tmp_path: Path) -> None:
+    store = str(tmp_path / "race.db")
+    running = started = 0
+    probed = asyncio.Event()
+    apps = [perdure.App(store) for _ in range(2)]
+
+    async def fails(number: int) -> None:
+        nonlocal running, started
+        running += 1
+        started += 1
+        if started > 5 + 8:
+            probed.set()
+        await asyncio.sleep(0)
+        running -= 1
+        raise ConnectionError("away")
+
+    breaker = perdure.Breaker(failures=5, open_for=1, probes=2)
+    tasks = [app.task("race", max_attempts=1, breaker=breaker)(fails) for app in apps]
+    async with contextlib.AsyncExitStack() as stack:
+        for app in apps:
+            await stack.enter_async_context(app)
+        handles = await apps[0].submit_many([tasks[0].call(number) for number in range(100)])
+        for app in apps:
+            for _ in range(2):
+                await stack.enter_async_context(app.worker(concurrency=2, prefetch=0))
+        await perdure.wait_any(handles, timeout=60)
+        # Probes fail and open it again and again: whatever opens it, at most two start each second.
+        await asyncio.wait_for(probed.wait(), 60)
+        (view,) = await apps[0].flow.breakers()
+    # Five that failed, what seven others had in hand then, and two probes for each time that it opened again.
+    assert started <= 5 + 8 + 2 * view.trips
+    assert view.last_event is BreakerEvent.PROBE_FAILED
