@@ -82,8 +82,11 @@ class _Keys:
         first: dict[Slot, _Asking] = {}
         for each in asking:
             first.setdefault(each.slot, each)
+        self._asked_us = tx.now_us
         rows = [(*each.row, each.unique.until_us(tx.now_us)) for _, each in sorted(first.items())]
         tx.run("unique_take", batch=batch(rows))
+        # It may have waited for who had them: what it does to their tasks comes after what they did.
+        tx.refresh()
         found = tx.document("unique_standing", batch=batch([each.row for each in asking]))
         self.holders: dict[Slot, _Holder] = {}
         self.known: dict[str, TaskState] = {}
@@ -128,7 +131,7 @@ class _Keys:
         idle = [
             (*slot, holder.task_id)
             for slot, holder in self._stored.items()
-            if slot not in held and holder.state is None and holder.taken_us == self._tx.now_us
+            if slot not in held and holder.state is None and holder.taken_us == self._asked_us
         ]
         if idle:
             self._tx.run("unique_drop", batch=batch(idle))
