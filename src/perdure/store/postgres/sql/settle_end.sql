@@ -71,7 +71,7 @@ ending AS (
         item.place, item.digest,
         receipts.n IS NOT NULL AS proven,
         coalesce(live.started_us, CASE WHEN item.ran_us IS NOT NULL THEN
-            least(%(now)s::bigint, greatest(live.leased_us, %(now)s::bigint - item.ran_us))
+            greatest(live.leased_us, least(%(now)s::bigint, %(now)s::bigint - item.ran_us))
         END) AS started_us,
         coalesce(live.cancel_delivered_us, CASE WHEN live.state = 'cancelling' AND item.told_us IS NOT NULL THEN
             least(%(now)s::bigint, greatest(live.cancel_us, %(now)s::bigint - item.told_us))
@@ -111,7 +111,8 @@ attempts AS (
     SELECT
         n, fence, attempt_id, generation, failures + 1, worker,
         (SELECT workers.build FROM perdure_workers AS workers WHERE workers.id = ending.worker),
-        attempt_state, reason, end_state, actor, queued_us, leased_us, started_us, %(now)s::bigint, error, digest
+        attempt_state, reason, end_state, actor, queued_us, leased_us, started_us, greatest(%(now)s::bigint, leased_us), error,
+        digest
     FROM ending
 ),
 ends AS (
@@ -121,7 +122,7 @@ ends AS (
         cancel_us, cancel_actor, cancel_reason, cancel_text, cancel_note, cancel_delivered_us
     )
     SELECT
-        n, organization, lane, job, end_state, reason, actor, %(now)s::bigint, generation,
+        n, organization, lane, job, end_state, reason, actor, greatest(%(now)s::bigint, leased_us), generation,
         failures + CASE WHEN charge IN ('attempt', 'loss_and_attempt') THEN 1 ELSE 0 END,
         losses + CASE WHEN charge IN ('loss', 'loss_and_attempt') THEN 1 ELSE 0 END,
         fence, attempt_id, due_us, expires_us, deadline_us, result, encoding,

@@ -77,9 +77,10 @@ attempts AS (
         (SELECT workers.build FROM perdure_workers AS workers WHERE workers.id = placed.worker),
         attempt_state, reason, to_state, CASE WHEN guard = 'holder' THEN worker ELSE 'system' END, queued_us, leased_us,
         coalesce(started_us, CASE WHEN ran_us IS NOT NULL THEN
-            least(%(now)s::bigint, greatest(leased_us, %(now)s::bigint - ran_us))
+            greatest(leased_us, least(%(now)s::bigint, %(now)s::bigint - ran_us))
         END),
-        %(now)s::bigint, CASE WHEN to_state IN ('retrying', 'pending') THEN %(now)s::bigint + delay_us END, error, digest
+        greatest(%(now)s::bigint, leased_us), CASE WHEN to_state IN ('retrying', 'pending') THEN %(now)s::bigint + delay_us END, error,
+        digest
     FROM placed
 ),
 returned AS (
