@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from bench import flow, gateway, kill, postgres_run, raw_sqlite, scale
+from bench import flow, gateway, kill, postgres_run, raw_sqlite, scale, servers
 
 PARTS = ("throughput", "kill", "scale", "gateway", "flow")
 RESULTS = Path(__file__).parent / "results"
@@ -71,14 +71,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one short round of each part")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--only", help=f"one part only: of {', '.join(PARTS)}; of postgres {', '.join(postgres_run.PARTS)}"
+        "--only", help=f"one part only: of {', '.join(PARTS)}; of postgres {', '.join(postgres_run.PARTS)}, flow"
     )
     postgres_run.arguments(parser)
     options = parser.parse_args()
-    parts = postgres_run.PARTS if options.store == "postgres" else PARTS
+    parts = (*postgres_run.PARTS, "flow") if options.store == "postgres" else PARTS
     if options.only not in (None, *parts):
         parser.error(f"--only: choose from {', '.join(parts)}")
-    if options.store == "postgres":
+    if (options.store, options.only) == ("postgres", "flow"):
+        with servers.postgres() as server:
+            print("\n".join(flow.report_postgres(server, quick=options.quick)))
+    elif options.store == "postgres":
         postgres_run.run(options, [])
     else:
         _sqlite(options)
@@ -114,7 +117,7 @@ def _sqlite(options: argparse.Namespace) -> None:
     if options.only in (None, "flow"):
         print("limits and fair share ...", flush=True)
         with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
-            report += ["", "## Limits and fair share", "", *flow.report(Path(name), quick=options.quick)]
+            report += ["", "## Limits and fair share", "", *flow.report_sqlite(Path(name), quick=options.quick)]
     RESULTS.mkdir(exist_ok=True)
     text = "\n".join(report) + "\n"
     (RESULTS / (f"{options.only}.md" if options.only in ("gateway", "flow") else "sqlite.md")).write_text(text)

@@ -9,12 +9,13 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from bench.servers import Postgres
 from perdure.ambient import Ids, SystemClock
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
@@ -22,12 +23,15 @@ from perdure.domain.gate import Gate, GateSort
 from perdure.domain.settlement import Settlement
 from perdure.domain.task import Body, Rare, Task, Terms
 from perdure.store.ledger import ClaimRequest, Guard, Settling, WorkerInfo
+from perdure.store.postgres.store import PostgresStore
 from perdure.store.sqlite.store import SqliteStore
+from perdure.store.store import Store
 
 KEYS, DRAINED, CLAIMS = 100_000, 20_000, 1_000
 SUBMITTED_AT_ONCE = 2_000
 HELD_AT_ONCE = 20
 FLOOD_KEYS = 1_000
+TASKS_OF_A_KEY = 10
 TARGETS = {
     # ratio: (numerator, denominator, at most)
     "claim p99, keys at limits / plain": ("claim p99 ms, keys at limits", "claim p99 ms, plain", 2.0),
@@ -35,12 +39,14 @@ TARGETS = {
 }
 
 Options = Callable[[int], str | None]
+Opening = Callable[[str], Awaitable[Store]]
+"""Opens a new store under a name, which commits on the caller's thread."""
 
 
 class Site(NamedTuple):
     """A store with one worker."""
 
-    store: SqliteStore
+    store: Store
     ids: Ids
 
     def task(self, organization: str, options: str | None) -> Task:
@@ -76,8 +82,8 @@ class Site(NamedTuple):
         )
 
 
-async def _site(folder: Path, name: str) -> Site:
-    store = await SqliteStore.open(str(folder / f"{name}.db"), inline=True, synchronous="NORMAL")
+async def _site(open_store: Opening, name: str) -> Site:
+    store = await open_store(name)
     await store.ledger.register(
         WorkerInfo(
             id="w",
@@ -113,9 +119,9 @@ def _options(gate: Gate) -> str:
     return msgspec.json.encode({"gates": [gate]}).decode()
 
 
-async def _claims(folder: Path, name: str, tasks: int, options: Options, claims: int) -> float:
+async def _claims(open_store: Opening, name: str, tasks: int, options: Options, claims: int) -> float:
     """The 99th percentile of the time that a claim of one task takes, in milliseconds; each task ends at once."""
-    site = await _site(folder, name)
+    site = await _site(open_store, name)
     await site.submit(tasks, options)
     taken = []
     for _ in range(claims):
@@ -127,25 +133,55 @@ async def _claims(folder: Path, name: str, tasks: int, options: Options, claims:
     return statistics.quantiles(taken, n=100)[98] * 1_000
 
 
-async def _drain(folder: Path, name: str, tasks: int, options: Options, **document: Any) -> float:
-    """Tasks a second from the first claim to the last end."""
-    site = await _site(folder, name)
-    if document:
-        await site.store.definitions.put("a", "queue", "default", json.dumps(document), "bench")
-    await site.submit(tasks, options)
-    began, left = time.perf_counter(), tasks
-    while left:
-        leases = await site.claim(HELD_AT_ONCE)
-        await site.end(leases)
-        left -= len(leases)
-    taken = time.perf_counter() - began
-    await site.store.close()
-    return tasks / taken
+class _Drain:
+    """A drain of a store of its own, and the time that it has taken."""
+
+    def __init__(self, site: Site, tasks: int) -> None:
+        self._site = site
+        self.left = tasks
+        self.taken = 0.0
+
+    async def step(self) -> None:
+        """Claim some, and end them."""
+        began = time.perf_counter()
+        leases = await self._site.claim(HELD_AT_ONCE)
+        await self._site.end(leases)
+        self.taken += time.perf_counter() - began
+        self.left -= len(leases)
+
+    async def close(self) -> None:
+        await self._site.store.close()
 
 
-async def _flood(folder: Path, tasks: int) -> dict[str, int]:
+async def _drains(open_store: Opening, tasks: int) -> dict[str, float]:
+    """Tasks a second, by how they are limited. All of them go on step by step side by side, so that they have the same
+    machine.
+    """
+    wanted: dict[str, tuple[Options, dict[str, Any]]] = {
+        "plain": (_plain, {}),
+        "limit on every key": (_limited(tasks), {}),
+        "keys at limits": (_limited(tasks // TASKS_OF_A_KEY), {}),
+        "limit of the queue": (_plain, {"concurrency": 10 * HELD_AT_ONCE}),
+        "keys that take turns": (_fair(FLOOD_KEYS), {}),
+    }
+    drains = {}
+    for name, (options, document) in wanted.items():
+        site = await _site(open_store, name.replace(" ", "_"))
+        if document:
+            await site.store.definitions.put("a", "queue", "default", json.dumps(document), "bench")
+        await site.submit(tasks, options)
+        drains[name] = _Drain(site, tasks)
+    while going := [each for each in drains.values() if each.left]:
+        for each in going:
+            await each.step()
+    for each in drains.values():
+        await each.close()
+    return {f"drain, {name}": tasks / each.taken for name, each in drains.items()}
+
+
+async def _flood(open_store: Opening, tasks: int) -> dict[str, int]:
     """How many tasks start before the single one of another organization, and of another key of the same."""
-    site = await _site(folder, "flood")
+    site = await _site(open_store, "flood")
     await site.submit(tasks, _fair(FLOOD_KEYS))
     await site.end(await site.claim(HELD_AT_ONCE))
     (other,) = await site.submit(1, _plain, "b")
@@ -161,26 +197,32 @@ async def _flood(folder: Path, tasks: int) -> dict[str, int]:
     return before
 
 
-async def measure(folder: Path, *, quick: bool) -> dict[str, float]:
+async def measure(open_store: Opening, *, quick: bool) -> dict[str, float]:
     """All figures of one round."""
     keys, drained, claims = (5_000, 2_000, 200) if quick else (KEYS, DRAINED, CLAIMS)
     figures = {
-        "claim p99 ms, plain": await _claims(folder, "plain", 2 * keys, _plain, claims),
-        "claim p99 ms, keys at limits": await _claims(folder, "limits", 2 * keys, _limited(keys), claims),
-        "drain, plain": await _drain(folder, "drain", drained, _plain),
-        "drain, limit on every key": await _drain(folder, "keys", drained, _limited(drained)),
-        "drain, limit of the queue": await _drain(folder, "queue", drained, _plain, concurrency=10 * HELD_AT_ONCE),
-        "drain, keys that take turns": await _drain(folder, "turns", drained, _fair(FLOOD_KEYS)),
+        "claim p99 ms, plain": await _claims(open_store, "plain", 2 * keys, _plain, claims),
+        "claim p99 ms, keys at limits": await _claims(open_store, "limits", 2 * keys, _limited(keys), claims),
     }
-    before = await _flood(folder, keys)
+    figures |= await _drains(open_store, drained)
+    before = await _flood(open_store, keys)
     figures["starts before another organization's task"] = before["organization"]
     figures["starts before another key's task"] = before["key"]
     return figures
 
 
-def report(folder: Path, *, quick: bool) -> list[str]:
-    """The lines of the report."""
-    figures = asyncio.run(measure(folder, quick=quick))
+def report_sqlite(folder: Path, *, quick: bool) -> list[str]:
+    """The lines of the report, on files."""
+    return _report(lambda name: SqliteStore.open(folder / f"{name}.db", inline=True, synchronous="NORMAL"), quick=quick)
+
+
+def report_postgres(server: Postgres, *, quick: bool) -> list[str]:
+    """The lines of the report, on databases of a server."""
+    return _report(lambda name: PostgresStore.open(server.fresh(name), inline=True), quick=quick)
+
+
+def _report(open_store: Opening, *, quick: bool) -> list[str]:
+    figures = asyncio.run(measure(open_store, quick=quick))
     lines = ["| figure | |", "|---|---|", *(f"| {name} | {value:,.2f} |" for name, value in figures.items())]
     lines += ["", "| ratio | | at most |", "|---|---|---|"]
     for name, (above, below, most) in TARGETS.items():
