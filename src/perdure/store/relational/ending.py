@@ -17,9 +17,11 @@ from perdure.store.relational.gates import (
     Started,
     free_slots,
     free_turns,
+    next_at,
     pass_gates,
-    stage_next,
+    pass_last,
     start,
+    take,
 )
 from perdure.store.relational.line import places
 from perdure.store.relational.looking import look
@@ -153,19 +155,24 @@ def let_others_in(tx: Transaction, settled: Sequence[tuple[int, bool, str]]) -> 
 
 
 def open_gates(tx: Transaction, gates: Sequence[int]) -> None:
-    """Let the tasks join whose turn it is at gates that may have room."""
+    """Let the tasks join whose turn it is at gates that may have room, and which are kept from others."""
     for _ in range(OPENINGS_MAX):
-        # Others may have ended some of those whose turn it was: then it is the turn of the next.
-        if not gates or not stage_next(tx, gates):
+        turns = next_at(tx, gates)
+        if not turns:
             return
-        join(tx)
+        if all(is_last for *_, is_last in turns):
+            pass_last(tx, turns)
+        else:
+            tx.run("joining_stage", batch=batch([(n, lane, state) for n, lane, state, *_ in turns]))
+            join(tx)
+        # Others may have ended some of those whose turn it was: then it is the turn of the next.
 
 
 def begin(tx: Transaction, started: Sequence[Started]) -> bool:
     """What follows where tasks with gates are claimed. Returns whether the next of their keys may have joined."""
     start(tx, started)
     freed = free_turns(tx, started)
-    open_gates(tx, freed)
+    open_gates(tx, take(tx, freed))
     return bool(freed)
 
 

@@ -4,7 +4,7 @@ A gate's row is kept from others before its slots are counted, in the order of t
 given back and a task that begins to wait for it never miss each other.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,10 @@ import msgspec
 from perdure.domain.gate import Gate, GateSort, WhenFull
 from perdure.domain.limits import SECOND_US
 from perdure.domain.task import Task
+from perdure.store.relational.counting import QUEUED, count_moves
+from perdure.store.relational.line import places
 from perdure.store.relational.transaction import Transaction, batch
+from perdure.store.wakeups import Topic
 
 USE_NOTED_US = 600 * SECOND_US
 """So old may be what is noted of a gate's last use."""
@@ -144,8 +147,12 @@ def _arrive(each: _Arrival, rooms: dict[tuple[str, Gate], _Room], passing: Passi
 
 
 def free_slots(tx: Transaction, leaving: Sequence[Leaving]) -> list[int]:
-    """Take back the slots of tasks that have left their lanes. Returns the gates."""
-    return _gates(tx.run("slot_free", batch=batch(leaving)))
+    """Take back the slots of tasks that have left their lanes. Returns the gates at which tasks may wait, kept from
+    others until the commit.
+    """
+    if all(has_ended for _, has_ended in leaving):
+        return _gates(tx.run("slot_free", batch=batch([n for n, _ in leaving])))
+    return take(tx, _gates(tx.run("slot_yield", batch=batch(leaving))))
 
 
 def free_slots_due(tx: Transaction, count: int) -> list[int]:
@@ -154,18 +161,36 @@ def free_slots_due(tx: Transaction, count: int) -> list[int]:
 
 
 def _gates(rows: Iterable[tuple[Any, ...]]) -> list[int]:
-    return sorted({gate for (gate,) in rows})
+    return sorted({gate for (gate,) in rows if gate is not None})
 
 
-def stage_next(tx: Transaction, gates: Collection[int]) -> bool:
-    """Stage in `joining` the tasks whose turn it is at gates that may have room. Returns whether there are any."""
-    waited = tx.document("gate_take", batch=batch(list(gates))) if gates else None
-    room = tx.document("gate_room", batch=batch(waited)) if waited else None
-    if not room:
-        return False
-    order = {gate: place for place, gate in enumerate(gates)}
-    tx.run("gate_next", batch=batch(sorted(room, key=lambda each: order[each[0]])))
-    return True
+def take(tx: Transaction, gates: Sequence[int]) -> list[int]:
+    """Keep gates from others until the commit. Returns those at which tasks may wait, in the same order."""
+    if not gates:
+        return []
+    waited = {*tx.document("gate_take", batch=batch(gates))}
+    return [gate for gate in gates if gate in waited]
+
+
+Next = tuple[int, int, str, int, bool]
+"""A task whose turn it is: number, lane, state, the gate at which it waits, and whether that is the last of its own."""
+
+
+def next_at(tx: Transaction, gates: Sequence[int]) -> list[Next]:
+    """The tasks whose turn it is at gates that may have room, as many as there is room for, by the order of the gates,
+    which are kept from others.
+    """
+    found: list[Next] = tx.document("gate_open", batch=batch(gates)) if gates else []
+    return found
+
+
+def pass_last(tx: Transaction, tasks: Sequence[Next]) -> None:
+    """Let tasks pass the last of their gates: they take the slots that are free there, and join their lanes."""
+    document = batch([(gate, n) for n, _, _, gate, _ in tasks])
+    tx.run("slot_take", batch=document)
+    tx.run("gate_pass", batch=document, first=places(tx, len(tasks)))
+    count_moves(tx, [(lane, state, QUEUED, 1) for _, lane, state, *_ in tasks])
+    tx.announce(Topic.READY)
 
 
 Started = tuple[str, str, str | None]

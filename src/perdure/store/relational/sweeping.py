@@ -3,7 +3,7 @@
 from perdure.store.ledger import Swept
 from perdure.store.relational import breakers
 from perdure.store.relational.ending import cancel_held_rows, end_waiting, join, open_gates, settle_children
-from perdure.store.relational.gates import free_slots_due
+from perdure.store.relational.gates import free_slots_due, take
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
@@ -11,7 +11,7 @@ from perdure.store.wakeups import Topic
 def sweep_due(tx: Transaction, count: int) -> int:
     """Let at most `count` due tasks join their lanes, and those whose turn it is at a rate. Returns how many moved."""
     freed = free_slots_due(tx, count)
-    open_gates(tx, freed)
+    open_gates(tx, take(tx, freed))
     if freed:
         # Some are those of queues and organizations, where tasks wait in their lanes.
         tx.announce(Topic.READY)

@@ -1,14 +1,12 @@
--- Take back the slots of tasks of a batch of [number, whether it ended], but those of starts at a rate; returns the gates.
--- A task that only waits for its time keeps its turn in an order.
-DELETE FROM perdure_slots AS slots
-USING perdure_gates AS gates
-WHERE slots.n = ANY (ARRAY(
-    SELECT (leaving.value ->> 0)::bigint FROM jsonb_array_elements(%(batch)s::jsonb) AS leaving (value)
-)) AND slots.free_us IS NULL
-AND gates.gate = ANY (ARRAY[slots.gate])
-AND (gates.sort IN ('concurrency', 'fair') OR slots.n = ANY (ARRAY(
-    SELECT (leaving.value ->> 0)::bigint
-    FROM jsonb_array_elements(%(batch)s::jsonb) AS leaving (value)
-    WHERE leaving.value ->> 1 IN ('1', 'true')
-)))
-RETURNING slots.gate
+-- Take back the slots of tasks of a batch that have ended, but those of starts at a rate; returns the gates, kept from others
+-- until the commit, in the order of their names. What is at them shows to later statements only.
+WITH gone AS (
+    DELETE FROM perdure_slots AS slots
+    WHERE slots.n = ANY (ARRAY(SELECT value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb))) AND slots.free_us IS NULL
+    RETURNING slots.gate
+)
+SELECT gates.gate
+FROM (SELECT DISTINCT gate FROM gone) AS freed
+JOIN perdure_gates AS gates ON gates.gate = ANY (ARRAY[freed.gate])
+ORDER BY gates.organization, gates.sort, gates.name, gates.key
+FOR NO KEY UPDATE OF gates
