@@ -8,7 +8,7 @@ from gateway.asking import Asker, open_asker
 from perdure import errors
 from perdure.gateway.rates import Rates
 from perdure.gateway.refusals import TooManyRequests
-from perdure.gateway.turns import Turn, Turns, cost_of
+from perdure.gateway.turns import AT_ONCE_BESIDE_QUIET, Turn, Turns, cost_of
 
 
 async def turned() -> None:
@@ -89,6 +89,64 @@ async def test_who_was_quiet_has_saved_nothing_up():
     await line.ask("a", times=2)
     await line.ask("late", times=2)
     assert (await line.play())[3:] in (["a", "late", "a", "late"], ["a", "late", "late", "a"])
+
+
+async def test_less_is_under_way_while_somebody_asks_now_and_then():
+    line = Line(Turns(at_once=20, client_at_once=20))
+    await line.ask("quiet")
+    await line.ask("greedy", times=30)
+    assert len(line.got) == 20
+    await line.play()
+    await line.ask("quiet")
+    await line.ask("greedy", times=30)
+    assert line.got[31] == "quiet"
+    assert len(line.got) == 31 + AT_ONCE_BESIDE_QUIET
+    assert len(await line.play()) == 62
+
+
+async def test_of_those_who_begin_at_the_same_place_the_one_goes_first_who_has_had_least():
+    line = Line(Turns(at_once=1))
+    await line.ask("quiet", cost=0.5)
+    for name in ("a", "b", "c", "d"):
+        await line.ask(name)
+    await line.play()
+    for name in ("a", "b", "c", "d"):
+        await line.ask(name)
+    await line.ask("quiet")
+    assert (await line.play())[5:7] == ["a", "quiet"]
+
+
+async def test_who_asks_now_and_then_begins_at_once():
+    line = Line(Turns(at_once=20, client_at_once=20))
+    await line.ask("quiet")
+    await line.ask("greedy", times=5)
+    await line.play()
+    await line.ask("quiet")
+    await line.ask("greedy", times=30)
+    assert len(line.got) == 7 + AT_ONCE_BESIDE_QUIET - 1
+    await line.ask("greedy", times=3)
+    await line.ask("another")
+    assert line.got[-1] == "greedy"
+    line.turns.end("quiet")
+    for _ in range(4):
+        line.turns.end("greedy")
+        await turned()
+    await line.ask("quiet")
+    assert line.got[-1] == "quiet"
+    await line.ask("quiet")
+    assert line.got.count("quiet") == 3
+
+
+async def test_clients_that_are_equals_are_all_under_way():
+    line = Line(Turns(at_once=20))
+    names = [f"client-{number}" for number in range(20)]
+    for _ in range(3):
+        for name in names:
+            await line.ask(name)
+        await line.play()
+    for name in names:
+        await line.ask(name)
+    assert len(line.got) == 80
 
 
 @pytest.mark.parametrize("client_at_once", [1, 8])

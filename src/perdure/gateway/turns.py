@@ -3,6 +3,10 @@
 Each client has a line of its own. Of those at the head of a line, the one goes first whose client has had the least:
 its requests are put on a time line by what they cost, and a client that was quiet begins at the present, not in the
 past (start-time fair queueing). How much is under way at once is bounded, for all together and for each client.
+
+What is under way together is written together: the more, the better the rate, and the longer each of them takes. So
+while there is a client that asks now and then beside others that ask without a pause, less of theirs is under way, and
+its own begins at once: it could have had more, and it has to let as much time pass before that is so again.
 """
 
 import asyncio
@@ -13,8 +17,14 @@ from typing import Any, NamedTuple
 
 AT_ONCE = 24
 """How many requests are under way at once; more wait for their turn. The store writes what is under way together."""
+AT_ONCE_BESIDE_QUIET = 6
+"""And so many while somebody has asked of late who asks now and then."""
 CLIENT_AT_ONCE = 8
 """How many of them one client may have."""
+QUIET_REQUESTS = 1.2
+"""A client asks now and then when it could have had so many small requests more since its last one."""
+QUIET_SECONDS = 0.5
+"""For so long after its last request it is thought of."""
 ALONE_SECONDS = 1.0
 """So long after the last request of others a client counts as alone."""
 COST_BYTES = 2_048
@@ -45,11 +55,14 @@ class Turns:
     """Belongs to one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE, client_at_once: int = CLIENT_AT_ONCE) -> None:
-        self._free = at_once
+        self._at_once = at_once
+        self._running = 0
+        self._quiet_until = float("-inf")
         self._client_at_once = client_at_once
         self._present = 0.0
         self._clients: dict[str, _Client] = {}
-        self._heads: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._heads: list[tuple[float, float, int, asyncio.Future[None]]] = []
+        """Where each begins, where its client could have begun, and which came first."""
         self._order = count()
         self._latest: str | None = None
         self._latest_at = 0.0
@@ -75,10 +88,13 @@ class Turns:
         if mine is None:
             self._forget()
             mine = self._clients[client] = _Client()
+        quiet = 0.0 < mine.begins < self._present - QUIET_REQUESTS
+        if quiet:
+            self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
         if mine.running < self._client_at_once:
             mine.running += 1
-            if self._free and not self._heads:
-                self._free -= 1
+            if (self._running < self._at_once) if quiet else (not self._heads and self._running < self._most()):
+                self._running += 1
                 self._present = self._place(mine, cost)
                 return
             turn = self._head(mine, cost)
@@ -96,7 +112,7 @@ class Turns:
 
     def end(self, client: str) -> None:
         """The turn is over."""
-        self._free += 1
+        self._running -= 1
         self._leave(self._clients[client])
         self._serve()
 
@@ -112,7 +128,8 @@ class Turns:
 
     def _head(self, mine: _Client, cost: float, turn: "asyncio.Future[None] | None" = None) -> "asyncio.Future[None]":
         turn = turn or asyncio.get_running_loop().create_future()
-        heapq.heappush(self._heads, (self._place(mine, cost), next(self._order), turn))
+        could = mine.begins
+        heapq.heappush(self._heads, (self._place(mine, cost), could, next(self._order), turn))
         return turn
 
     def _place(self, mine: _Client, cost: float) -> float:
@@ -120,12 +137,19 @@ class Turns:
         mine.begins = begins + cost
         return begins
 
+    def _most(self) -> int:
+        """How many requests may be under way."""
+        if asyncio.get_running_loop().time() >= self._quiet_until:
+            return self._at_once
+        return min(self._at_once, AT_ONCE_BESIDE_QUIET)
+
     def _serve(self) -> None:
-        while self._free and self._heads:
-            begins, _, turn = heapq.heappop(self._heads)
+        most = self._most() if self._heads else 0
+        while self._heads and self._running < most:
+            begins, _, _, turn = heapq.heappop(self._heads)
             if not turn.done():
                 self._present = max(self._present, begins)
-                self._free -= 1
+                self._running += 1
                 turn.set_result(None)
 
     def _forget(self) -> None:
