@@ -131,7 +131,7 @@ class Claims:
         """Let the next tasks of keys that take turns join; where the claim got less than it wants, it has them too."""
         got = rows
         for _ in range(TURNS_MAX):
-            others = begin(tx, [(row[0], row[1], row[18]) for row in got])
+            others = begin(tx, [(row[0], row[1], row[18]) for row in got if row[18] is not None])
             worker = self._known.get(request.worker_id)
             if not others or len(rows) >= len(leases) or worker is None:
                 return

@@ -170,6 +170,8 @@ def open_gates(tx: Transaction, gates: Sequence[int]) -> None:
 
 def begin(tx: Transaction, started: Sequence[Started]) -> bool:
     """What follows where tasks with gates are claimed. Returns whether the next of their keys may have joined."""
+    if not started:
+        return False
     start(tx, started)
     freed = free_turns(tx, started)
     open_gates(tx, take(tx, freed))

@@ -106,7 +106,7 @@ class Claims:
         leased = _read(tx, rows)
         _tally(tx, leased)
         rooms.spend(tx, [(row[24], row[0], row[1]) for row in leased])
-        return leased, begin(tx, [(row[0], row[1], row[20]) for row in leased])
+        return leased, begin(tx, [(row[0], row[1], row[20]) for row in leased if row[20] is not None])
 
     def _pick(
         self, tx: Transaction, grants: _Grants, lanes: Lanes, want: int, ageing_us: int
