@@ -104,7 +104,7 @@ class Documents:
             (self._names.queue if type == "queue" else self._names.kind)(name)
 
     def _checked(self, type: DefinitionType, name: str, value: Mapping[str, Any]) -> Any:
-        return self._checked_kind(name, value) if type == "kind" else _checked_policy(type, value)
+        return self._checked_kind(name, value) if type == "kind" else checked_policy(type, value)
 
     def _checked_kind(self, name: str, value: Mapping[str, Any]) -> KindDefinition:
         if value.get("kind", name) != name:
@@ -127,7 +127,7 @@ class Documents:
         self._wakeups.announce(Topic.READY | Topic.CONTROL)
 
 
-def _checked_policy(type: DefinitionType, value: Mapping[str, Any]) -> dict[str, Any]:
+def checked_policy(type: DefinitionType, value: Mapping[str, Any]) -> dict[str, Any]:
     """The document of a queue or an organization. Raises `Invalid` with the field."""
     flags = _FLAGS[type]
     checked: dict[str, Any] = {}
