@@ -1,7 +1,6 @@
 """The worker: claims what its free slots can take, has it run, and sees to it that every outcome is delivered."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -26,10 +25,13 @@ from perdure.worker.keeping import Keeping, poster
 from perdure.worker.lanes import Lanes
 from perdure.worker.lease_keeper import LeaseKeeper
 from perdure.worker.pace import FIRST_MAX_TASKS, Pace
-from perdure.worker.prefetch import WAIT_MAX_US, Prefetch
+from perdure.worker.prefetch import Prefetch
 from perdure.worker.registry import Registry
 from perdure.worker.reporting import Reporter
+from perdure.worker.resting import Rest
 from perdure.worker.settling import SettleBuffer
+from perdure.worker.stale import StaleWatch
+from perdure.worker.standing import Standing
 from perdure.worker.work_source import WorkSource
 from perdure.worker.worker_settings import WorkerSettings
 
@@ -50,6 +52,7 @@ class Worker:
     _reporter: Reporter
     _buffer: SettleBuffer
     _keeper: LeaseKeeper
+    _standing: Standing
 
     def __init__(
         self,
@@ -78,18 +81,19 @@ class Worker:
         self._tracer = tracer
         self._journal = Journal(address)
         self._held: dict[str, HeldAttempt] = {}
+        self._unknown: list[Lease] = []
         self._claimed = 0
         self._ending: Ending | None = None
         self._dry = False
         self._hinted = True
         self._pace = Pace(self.settings.poll, self._chance)
-        self._wake = asyncio.Event()
+        self._rest = Rest(clock)
         self._attentive = asyncio.Event()
         self._leaving = asyncio.Event()
         self._main: asyncio.Task[Any] | None = None
         self._lanes: Lanes | None = None
         self._prefetch = Prefetch(self.settings)
-        self._waiting_check: asyncio.TimerHandle | None = None
+        self._stale: StaleWatch | None = None
 
     # What its owner asks and orders
 
@@ -141,13 +145,16 @@ class Worker:
             for _ in range(concurrency):
                 self._lanes.fill()
             self._keeper.look_now()
-        self._wake.set()
+        self._rest.ring()
+
+    def _is_ending(self) -> bool:
+        return self._ending is not None
 
     def _end(self, ending: Ending) -> None:
         if self._ending is None:
             self._ending = ending
             self._leaving.set()
-            self._wake.set()
+            self._rest.ring()
 
     def _capacity(self) -> int:
         return CAPACITY_FACTOR * (self.concurrency + self.settings.prefetch_for(self.concurrency))
@@ -178,6 +185,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         settings, clock = self.settings, self._clock
         lanes = self._lanes = Lanes(clock, self.concurrency, settings.stop_grace, self._finished)
+        self._stale = StaleWatch(lanes, self._prefetch, clock)
         self._reporter = Reporter(self._source, clock, settings.report_interval, lanes.stop, settings.task_logs)
         timeout, tracer = settings.default_timeout, self._tracer
         lanes.use(Executor(self._source, self._reporter, clock, timeout, lanes.fill, lanes.stop, tracer))
@@ -193,6 +201,7 @@ class Worker:
             stop=lanes.stop,
             ordered=self._ordered,
         )
+        self._standing = Standing(self._source.subscribe(), clock, self._stood_by)
         tasks = [
             loop.create_task(self._buffer.run(), name="perdure-settle"),
             loop.create_task(self._listen(), name="perdure-listen"),
@@ -202,9 +211,10 @@ class Worker:
     async def _take_apart(self, keeping: Keeping, tasks: list[asyncio.Task[None]]) -> None:
         for task in tasks:
             task.cancel()
-        if self._waiting_check is not None:
-            self._waiting_check.cancel()
+        if self._stale is not None:
+            self._stale.close()
         self._reporter.close()
+        self._standing.subscription.close()
         if self._lanes is not None:
             await self._lanes.close()
         await keeping.stop()
@@ -218,7 +228,7 @@ class Worker:
                 self._ordered(await self._source.register(self.info))
             except Unavailable as error:
                 logger.warning("the worker cannot register yet: %s", error)
-                await self._rest_whatever(backoff.next_seconds())
+                await self._rest.whatever(backoff.next_seconds(), self._is_ending)
             else:
                 return
 
@@ -231,24 +241,25 @@ class Worker:
     async def _claim_until_ending(self) -> None:
         backoff = Backoff(self._chance)
         while self._ending is None:
-            self._wake.clear()
+            self._rest.look()
             wanted = self._wanted()
             if not wanted:
-                await self._rest(None)
+                await self._rest.until_rung(None)
                 continue
             wait_us = self._pace.look_at_us - self._clock.monotonic_us()
             last_look = self.settings.stop_when_idle and not self._held
             if self._dry and not self._hinted and wait_us > 0 and not last_look:
-                await self._rest(wait_us / SECOND_US)
+                await self._stand_by(wanted, wait_us / SECOND_US)
                 continue
             try:
+                await self._hand_back()
                 await self._claim(wanted)
                 backoff.reset()
             except Unavailable:
-                await self._rest_whatever(backoff.next_seconds())
+                await self._rest.whatever(backoff.next_seconds(), self._is_ending)
             except Exception:
                 logger.exception("claiming failed; it is tried again")
-                await self._rest_whatever(backoff.next_seconds())
+                await self._rest.whatever(backoff.next_seconds(), self._is_ending)
 
     def _wanted(self) -> int:
         """How many leases there is room for; 0 while it is not worth asking."""
@@ -276,22 +287,37 @@ class Worker:
         if self._dry:
             self._pace.looked(answered_us, bool(leases))
         if leases:
-            await self._admit(leases, sent_us, answered_us)
+            self._admit(leases, sent_us, answered_us)
+            await self._hand_back()
         elif wait:
             # It may have been answered because of an order.
             self._keeper.look_now()
         elif self.settings.stop_when_idle and not self._held:
             self._end(Ending.IDLE)
-        if self.settings.max_tasks is not None and self._claimed >= self.settings.max_tasks:
-            self._end(Ending.RECYCLED)
 
-    async def _admit(self, leases: list[Lease], sent_us: int, answered_us: int) -> None:
+    async def _stand_by(self, wanted: int, seconds: float) -> None:
+        """Rest, and take what a commit of this loop brings meanwhile."""
+        withdraw = self._source.stand_by(self.id, min(wanted, FIRST_MAX_TASKS), self._standing)
+        try:
+            await self._rest.until_rung(seconds)
+        finally:
+            withdraw()
+
+    def _stood_by(self, leases: list[Lease], sent_us: int, answered_us: int) -> None:
+        if leases:
+            self._pace.looked(answered_us, True)
+            self._admit(leases, sent_us, answered_us)
+        if not leases or self._unknown:
+            self._hinted = True
+        self._rest.ring()
+
+    def _admit(self, leases: list[Lease], sent_us: int, answered_us: int) -> None:
+        """Hold leases and let them wait for their turn; those that nothing here can run are to be handed back."""
         fresh: list[HeldAttempt] = []
-        unknown: list[Lease] = []
         for lease in leases:
             handler = self._registry.find(lease.kind)
             if handler is None:
-                unknown.append(lease)
+                self._unknown.append(lease)
             elif lease.hold.attempt_id not in self._held:
                 held = HeldAttempt(lease, handler, sent_us, answered_us)
                 self._held[lease.hold.attempt_id] = held
@@ -304,66 +330,37 @@ class Worker:
             self._lanes.admit(fresh)
             if self._ending not in (None, Ending.RECYCLED):
                 hand_back_waiting(self._lanes)
-            self._watch_waiting()
+            assert self._stale is not None
+            self._stale.watch()
+        if self.settings.max_tasks is not None and self._claimed >= self.settings.max_tasks:
+            self._end(Ending.RECYCLED)
+
+    async def _hand_back(self) -> None:
+        """What nothing here can run."""
+        unknown, self._unknown = self._unknown, []
         if unknown:
             self._journal.unknown_kinds(unknown)
             await self._source.settle([(each.hold, HandedBack()) for each in unknown])
 
-    def _watch_waiting(self) -> None:
-        """Look again when what waits for a slot will have waited too long."""
-        assert self._lanes is not None
-        if self._waiting_check is None and self._lanes.waiting:
-            since_us = self._lanes.waiting[0].answered_us
-            delay_us = since_us + WAIT_MAX_US - self._clock.monotonic_us()
-            self._waiting_check = asyncio.get_running_loop().call_later(delay_us / SECOND_US, self._hand_back_stale)
-
-    def _hand_back_stale(self) -> None:
-        self._waiting_check = None
-        assert self._lanes is not None
-        stale_us = self._clock.monotonic_us() - WAIT_MAX_US
-        for held in [each for each in self._lanes.waiting if each.answered_us <= stale_us]:
-            self._lanes.stop(held, StopReason.DRAIN)
-            self._prefetch.misjudged()
-        self._watch_waiting()
-
-    async def _rest(self, seconds: float | None) -> None:
-        """Wait until something may have changed, at most `seconds`."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-
-    async def _rest_whatever(self, seconds: float) -> None:
-        """Wait `seconds`, unless the worker shall end."""
-        until_us = self._clock.monotonic_us() + round(seconds * SECOND_US)
-        while self._ending is None:
-            left_us = until_us - self._clock.monotonic_us()
-            if left_us <= 0:
-                return
-            self._wake.clear()
-            await self._rest(left_us / SECOND_US)
-
     async def _listen(self) -> None:
-        subscription = self._source.subscribe()
-        try:
-            while True:
-                if self.settings.claim_wait and not self._held and self.order is WorkerOrder.WORK:
-                    # Of work and of orders the claim tells that waits at the source; there is nothing to be cancelled.
-                    self._attentive.clear()
-                    await self._attentive.wait()
-                try:
-                    topics = await subscription.wait(LISTEN_SECONDS)
-                except Exception as error:
-                    if not isinstance(error, Unavailable):
-                        logger.exception("waiting for hints failed; it is tried again")
-                    await asyncio.sleep(self.settings.poll)
-                    continue
-                if topics & Topic.READY:
-                    self._hinted = True
-                    self._wake.set()
-                if topics & Topic.CONTROL:
-                    self._keeper.look_now()
-        finally:
-            subscription.close()
+        subscription = self._standing.subscription
+        while True:
+            if self.settings.claim_wait and not self._held and self.order is WorkerOrder.WORK:
+                # Of work and of orders the claim tells that waits at the source; there is nothing to be cancelled.
+                self._attentive.clear()
+                await self._attentive.wait()
+            try:
+                topics = await subscription.wait(LISTEN_SECONDS)
+            except Exception as error:
+                if not isinstance(error, Unavailable):
+                    logger.exception("waiting for hints failed; it is tried again")
+                await asyncio.sleep(self.settings.poll)
+                continue
+            if topics & Topic.READY:
+                self._hinted = True
+                self._rest.ring()
+            if topics & Topic.CONTROL:
+                self._keeper.look_now()
 
     # What the others tell it, on its loop
 
@@ -377,12 +374,12 @@ class Worker:
             self._held.pop(held.hold.attempt_id, None)
         if outcome is not None:
             self._buffer.add(held, outcome)
-        self._wake.set()
+        self._rest.ring()
 
     def _settled(self, attempts: list[HeldAttempt]) -> None:
         for held in attempts:
             self._held.pop(held.hold.attempt_id, None)
-        self._wake.set()
+        self._rest.ring()
 
     def _ordered(self, order: WorkerOrder) -> None:
         if order is self.order:
@@ -390,7 +387,7 @@ class Worker:
         logger.info("the worker is ordered to %s", order)
         self.order = order
         self._attentive.set()
-        self._wake.set()
+        self._rest.ring()
         if order is WorkerOrder.DRAIN:
             self._end(Ending.DRAINED)
         elif order is WorkerOrder.REVOKE:

@@ -1,6 +1,6 @@
 """Where a worker gets its work: the engine beside it, or a gateway far away. Both meet this protocol."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from perdure.domain.attempt import Hold, Lease, Renewal, Report
@@ -8,7 +8,7 @@ from perdure.domain.outcome import Outcome
 from perdure.engine.requests import NewTask
 from perdure.errors import PerdureError
 from perdure.store.job_ledger import Grown
-from perdure.store.ledger import Control, ParentResult, Renewed, Reported, Settled, WorkerInfo, WorkerOrder
+from perdure.store.ledger import Control, ParentResult, Renewed, Reported, Settled, Taker, WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Subscription
 
 
@@ -29,6 +29,11 @@ class WorkSource(Protocol):
         earlier claim whole, which may be more than this `count`.
 
         A source that is far away waits for work when there is none, at most `wait` seconds.
+        """
+
+    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+        """While the worker rests: let a claim of at most `count` travel with the next commit of this event loop that
+        brings work, once. Returns what withdraws it. A source that commits nothing itself does nothing.
         """
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
