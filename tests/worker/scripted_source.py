@@ -21,6 +21,7 @@ from perdure.store.ledger import (
     Reported,
     SettleAnswer,
     Settled,
+    Taker,
     WorkerInfo,
     WorkerOrder,
 )
@@ -154,6 +155,12 @@ class ScriptedSource:
         given, self.queue = self.queue[:count], self.queue[count:]
         self.claims.append((asyncio.get_running_loop().time(), count, len(given)))
         return given
+
+    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+        return self._nothing_to_withdraw
+
+    def _nothing_to_withdraw(self) -> None:
+        return
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         self._call("renew")

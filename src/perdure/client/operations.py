@@ -1,7 +1,7 @@
 """The operations over HTTP in one hand: an app holds this where it would hold an engine."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -50,6 +50,7 @@ from perdure.store.ledger import (
     Reported,
     Settled,
     Submitted,
+    Taker,
     WorkerInfo,
     WorkerOrder,
 )
@@ -197,6 +198,10 @@ class RemoteOperations:
     async def settle_within_async(self, connection: Any, hold: Hold, result: Any, summary: str | None = None) -> None:
         """Refused, as `settle_within`."""
         self.settle_within(connection, hold, result, summary)
+
+    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+        """Nothing: the gateway commits, and a claim that waits there tells of work."""
+        return lambda: None
 
     def subscribe(self) -> Subscription:
         """Hints of control: of new work a waiting claim tells."""

@@ -3,13 +3,14 @@ again.
 """
 
 from collections import deque
+from collections.abc import Callable
 from hashlib import blake2b
 
 from perdure.ambient import Ids
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
 from perdure.errors import Invalid
-from perdure.store.ledger import ClaimRequest, Ledger
+from perdure.store.ledger import ClaimRequest, Ledger, Taker
 
 UNANSWERED_MAX = 16
 """How many unanswered claims of one worker are remembered; leases of older ones run out by themselves."""
@@ -23,6 +24,8 @@ class Claim:
         self._ids = ids
         self._ageing_us = ageing_us
         self._unanswered: dict[str, deque[list[tuple[str, str]]]] = {}
+        self._spare: dict[str, list[tuple[str, str]]] = {}
+        """Ids of claims that stood by for nothing, by worker: the next one takes them."""
 
     async def __call__(self, worker_id: str, count: int, request_id: str | None = None) -> list[Lease]:
         """At most `count` leases, except after a lost answer: an earlier claim of the worker that had no answer comes
@@ -43,12 +46,30 @@ class Claim:
             return await self._ledger.claim(ClaimRequest(worker_id, leases, self._ageing_us))
         except BaseException:
             # Whatever went wrong, a cancel included: the store may have leased them.
-            self._unanswered.setdefault(worker_id, deque(maxlen=UNANSWERED_MAX)).append(leases)
+            self.ask_again(worker_id, leases)
             raise
+
+    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+        """Let a claim travel with the commit that brings work to an idle worker. See `Ledger.stand_by`."""
+        if worker_id in self._unanswered:
+            return _nothing_stands_by
+        leases = self._spare.get(worker_id, [])
+        leases = self._spare[worker_id] = leases[:count] + self._new(max(0, count - len(leases)))
+        request = ClaimRequest(worker_id, leases, self._ageing_us)
+        return self._ledger.stand_by(request, _Taker(self, worker_id, leases, taker))
+
+    def spent(self, worker_id: str) -> None:
+        """The ids of the claim that stood by are used."""
+        self._spare.pop(worker_id, None)
+
+    def ask_again(self, worker_id: str, leases: list[tuple[str, str]]) -> None:
+        """The answer to these was lost: the next claim of the worker asks for them."""
+        self._unanswered.setdefault(worker_id, deque(maxlen=UNANSWERED_MAX)).append(leases)
 
     def forget(self, worker_id: str) -> None:
         """The worker is gone: nobody will ask again."""
         self._unanswered.pop(worker_id, None)
+        self._spare.pop(worker_id, None)
 
     def _new(self, count: int) -> list[tuple[str, str]]:
         return list(zip(self._ids.some(count), self._ids.tokens(count), strict=True))
@@ -61,6 +82,31 @@ class Claim:
         if not waiting:
             del self._unanswered[worker_id]
         return leases
+
+
+class _Taker:
+    """Whoever stands by, and the ids that its claim uses up."""
+
+    def __init__(self, claim: Claim, worker_id: str, leases: list[tuple[str, str]], taker: Taker) -> None:
+        self._claim = claim
+        self._worker_id = worker_id
+        self._leases = leases
+        self._taker = taker
+        self.subscription = taker.subscription
+        self.begun = taker.begun
+
+    def taken(self, leases: list[Lease]) -> None:
+        self._claim.spent(self._worker_id)
+        self._taker.taken(leases)
+
+    def failed(self) -> None:
+        self._claim.spent(self._worker_id)
+        self._claim.ask_again(self._worker_id, self._leases)
+        self._taker.failed()
+
+
+def _nothing_stands_by() -> None:
+    """There is nothing to withdraw."""
 
 
 def derived_attempts(request_id: str, count: int) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from perdure.store.wakeups import Topic
+from perdure.store.wakeups import Subscription, Topic
 
 Waiter = asyncio.Future[None]
 
@@ -106,13 +106,16 @@ class Hub:
         self._guard = threading.Lock()
         self._subscriptions = {}
 
-    def announce(self, topics: Topic) -> None:
-        """Wake this process's waiters, with one wake-up for each loop. Callable from any thread."""
+    def announce(self, topics: Topic, sated: Subscription | None = None) -> None:
+        """Wake this process's waiters, with one wake-up for each loop. Callable from any thread.
+
+        One that is `sated` is not told of tasks that became claimable.
+        """
         by_loop: dict[asyncio.AbstractEventLoop, list[Waiter]] = {}
         with self._guard:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
-            waiter = subscription.hint(topics.value)
+            waiter = subscription.hint((topics if subscription is not sated else topics & ~Topic.READY).value)
             if waiter is not None:
                 by_loop.setdefault(subscription.loop, []).append(waiter)
         here = _running_loop() if by_loop else None

@@ -29,6 +29,9 @@ from perdure.domain.task import Body, Job, Task
 from perdure.domain.unique import SubmitOutcome
 from perdure.errors import PerdureError
 from perdure.store.breaker_ledger import BreakerLedger
+from perdure.store.claims import ClaimRequest as ClaimRequest
+from perdure.store.claims import StandingClaims
+from perdure.store.claims import Taker as Taker
 from perdure.store.job_ledger import JobLedger
 from perdure.store.registry import WorkerInfo as WorkerInfo
 from perdure.store.registry import WorkerOrder as WorkerOrder
@@ -57,16 +60,6 @@ class JobSubmitted(NamedTuple):
     id: str
     task_ids: dict[str, str]
     replayed: bool
-
-
-class ClaimRequest(NamedTuple):
-    """What a worker may have now: at most one task for each of `leases`."""
-
-    worker_id: str
-    leases: Sequence[tuple[str, str]]
-    """Id and token of each attempt to be made, chosen by the caller."""
-    ageing_us: int = 0
-    """A lane counts as one priority higher for each such time that its first task has waited; 0: never."""
 
 
 class Renewed(NamedTuple):
@@ -212,7 +205,7 @@ class ParentResult(NamedTuple):
     result: Body | None
 
 
-class Ledger(WorkerRegistry, JobLedger, BreakerLedger, Protocol):
+class Ledger(WorkerRegistry, StandingClaims, JobLedger, BreakerLedger, Protocol):
     """The verbs, with those about workers. Each names the states that it moves tasks from; tasks in other states are
     refused or left alone.
     """

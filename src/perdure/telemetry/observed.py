@@ -22,7 +22,17 @@ from perdure.engine.duties import Duty
 from perdure.engine.engine import Operations
 from perdure.engine.requests import JobRequest, Principal, TaskRequest
 from perdure.errors import LeaseLost, PerdureError, Unavailable
-from perdure.store.ledger import JobSubmitted, Renewed, Reported, SettleAnswer, Settled, Submitted, Swept, WorkerOrder
+from perdure.store.ledger import (
+    JobSubmitted,
+    Renewed,
+    Reported,
+    SettleAnswer,
+    Settled,
+    Submitted,
+    Swept,
+    Taker,
+    WorkerOrder,
+)
 from perdure.store.wakeups import Topic
 from perdure.telemetry.observer import Observer
 
@@ -87,6 +97,10 @@ class ObservedOperations:
         self._observer.claimed(len(leases))
         return leases
 
+    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+        """See `Operations`."""
+        return self._operations.stand_by(worker_id, count, _ObservedTaker(taker, self._observer))
+
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """See `Operations`."""
         answers = await self._watched(self._operations.renew(renewals))
@@ -127,6 +141,21 @@ class ObservedOperations:
         if lost:
             self._observer.lease_lost("settle", lost)
         return answers
+
+
+class _ObservedTaker:
+    """Whoever stands by, and is counted."""
+
+    def __init__(self, taker: Taker, observer: Observer) -> None:
+        self._taker = taker
+        self._observer = observer
+        self.subscription = taker.subscription
+        self.begun = taker.begun
+        self.failed = taker.failed
+
+    def taken(self, leases: list[Lease]) -> None:
+        self._observer.claimed(len(leases))
+        self._taker.taken(leases)
 
 
 class ObservedDuty:

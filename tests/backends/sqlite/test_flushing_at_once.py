@@ -203,7 +203,7 @@ async def test_a_full_disk_is_told_and_makes_the_thread_move_the_log_into_the_fi
 async def test_what_was_committed_is_never_run_again_though_telling_of_it_fails(
     threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ):
-    def fail(topics: object) -> None:
+    def fail(topics: object, sated: object) -> None:
         raise RuntimeError("nobody can be told")
 
     monkeypatch.setattr(threaded.writer.commits, "_announce", fail)
@@ -300,10 +300,10 @@ async def test_a_call_between_its_loops_look_and_the_close_of_another_is_refused
     taken, closed = threading.Event(), threading.Event()
     flush_at_once = store.writer.commits.flush_at_once
 
-    def flush_late(call: Any) -> bool:
+    def flush_late(call: Any, along: Any) -> bool:
         taken.set()
         assert closed.wait(PATIENCE_SECONDS)
-        return flush_at_once(call)
+        return flush_at_once(call, along)
 
     monkeypatch.setattr(store.writer.commits, "flush_at_once", flush_late)
 

@@ -15,7 +15,7 @@ from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS
 from perdure.store.relational.finished import Finished
-from perdure.store.relational.operation import Operation
+from perdure.store.relational.operation import Operation, StandBy
 
 WRITES = "writes"
 ROUTES = {"claim": "claims", "renew": "renewals", "note": "renewals", "act": "acts", "fire": "acts"}
@@ -84,6 +84,10 @@ class Writer:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
         return self._flushers[ROUTES.get(operation.name, WRITES)].gather(operation, items)
 
+    def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
+        """Nothing: what gathers is committed by threads, and hints tell of it."""
+        return _nothing_stands_by
+
     def _start_over(self) -> None:
         for flusher in self._flushers.values():
             flusher.commits.lifeline.abandon()
@@ -111,8 +115,16 @@ class InlineWriter:
         self._commits.flush([call])
         return Finished(call)
 
+    def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
+        """Nothing, as beside threads."""
+        return _nothing_stands_by
+
     async def close(self) -> None:
         """Close the connection."""
         if not self._closed:
             self._closed = True
             self._commits.close()
+
+
+def _nothing_stands_by() -> None:
+    """There is nothing to withdraw."""

@@ -1,5 +1,6 @@
 """Every verb of `store.ledger.Ledger`: as an operation of a store's writer, or as a question to a reader."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,6 +28,7 @@ from perdure.store.ledger import (
     Settling,
     Submitted,
     Swept,
+    Taker,
     WorkerInfo,
     WorkerOrder,
 )
@@ -44,7 +46,7 @@ from perdure.store.relational import (
     sweeping,
 )
 from perdure.store.relational.lanes import Lanes
-from perdure.store.relational.operation import Operation, Writer
+from perdure.store.relational.operation import Operation, StandBy, Writer
 from perdure.store.relational.transaction import Transaction
 from perdure.store.relational.views import Readers
 
@@ -111,6 +113,10 @@ class RelationalLedger:
     async def claim(self, request: ClaimRequest) -> list[Lease]:
         leases: list[list[Lease]] = await self._writer.gather(self._claim, [request])
         return leases[0]
+
+    def stand_by(self, request: ClaimRequest, taker: Taker) -> Callable[[], None]:
+        loop = asyncio.get_running_loop()
+        return self._writer.stand_by(StandBy(self._claim, request, len(request.leases), taker, loop))
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         return await self._writer.gather(self._renew, renewals)

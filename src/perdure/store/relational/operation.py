@@ -1,7 +1,10 @@
 """What a store's writer runs."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
+
+from perdure.store.ledger import Taker
 
 
 class Operation(NamedTuple):
@@ -23,8 +26,25 @@ class Operation(NamedTuple):
     """The most items that one flush takes, unless a single call has more."""
 
 
+class StandBy(NamedTuple):
+    """An operation that travels with a commit of its event loop which brings work, if there is one soon."""
+
+    operation: Operation
+    item: Any
+    room: int
+    """How much the operation can take; its result is a list."""
+    taker: Taker
+    loop: asyncio.AbstractEventLoop
+
+
 class Writer(Protocol):
     """Runs operations in transactions, many callers' items together."""
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
+
+    def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
+        """Let an operation travel with the next commit that this event loop makes itself, if that brings work.
+
+        Once at most. Returns what withdraws it. A writer whose loops commit nothing themselves does nothing.
+        """

@@ -22,10 +22,11 @@ from perdure.store.sqlite.forking import ForkGate
 from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.pace import Pace
+from perdure.store.sqlite.standing import Along
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.transaction import Transaction
 from perdure.store.sqlite.wal import CUT_RETRY_US, QUIET_US, WriteAheadLog
-from perdure.store.wakeups import Topic
+from perdure.store.wakeups import Subscription, Topic
 
 _BEGIN = STATEMENTS["transaction_begin"]
 _COMMIT = STATEMENTS["transaction_commit"]
@@ -50,7 +51,7 @@ class Commits:
         clock: StoreClock,
         wal: WriteAheadLog,
         gate: ForkGate,
-        announce: Callable[[Topic], None],
+        announce: Callable[[Topic, Subscription | None], None],
         synchronous: str,
         busy_timeout_ms: int,
         monotonic_us: Callable[[], int],
@@ -122,8 +123,8 @@ class Commits:
         """Whether such commits took so little time of late that an event loop may well do one itself."""
         return self._paces[durable].quick
 
-    def flush_at_once(self, call: Call) -> bool:
-        """Run one call and give it its answer, if that needs no waiting.
+    def flush_at_once(self, call: Call, along: Along | None = None) -> bool:
+        """Run one call and give it its answer, if that needs no waiting. `along` goes with it if it brings work.
 
         False: nothing was done, `flush` it. That goes for items at fault too, because `flush` finds out which they are.
         """
@@ -134,7 +135,7 @@ class Commits:
                 return False
             try:
                 with self._turn:
-                    return self._transact_at_once(self._connection, call)
+                    return self._transact_at_once(self._connection, call, along)
             finally:
                 if self._lock is not None:
                     self._lock.release()
@@ -148,7 +149,7 @@ class Commits:
             # `flush` will meet it again, and tell the caller.
             return False
 
-    def _transact_at_once(self, connection: apsw.Connection, call: Call) -> bool:
+    def _transact_at_once(self, connection: apsw.Connection, call: Call, along: Along | None) -> bool:
         begun_us = self._monotonic_us()
         self._end_interrupted(connection)
         try:
@@ -160,7 +161,7 @@ class Commits:
                 return False
             finally:
                 connection.set_busy_timeout(self._busy_timeout_ms)
-            self._run_and_commit(connection, [[call]])
+            self._run_and_commit(connection, [[call]], along)
             self._paces[call.operation.durable].note(self._committed_us - begun_us)
         except STORE_FAULTS as error:
             self._fail([call], error)
@@ -235,12 +236,18 @@ class Commits:
         connection.execute(_BEGIN)
         self._run_and_commit(connection, groups)
 
-    def _run_and_commit(self, connection: apsw.Connection, groups: list[list[Call]]) -> None:
+    def _run_and_commit(
+        self, connection: apsw.Connection, groups: list[list[Call]], along: Along | None = None
+    ) -> None:
         try:
             tx = Transaction(connection, self._clock.now_us())
             if self._identity is not None:
                 self._identity.check_now_and_then(tx.now_us)
             answers = [self._apply(tx, group) for group in groups]
+            if along is not None and Topic.READY in tx.topics:
+                groups = [*groups, [along.call]]
+                answers.append(self._apply(tx, groups[-1]))
+                along.applied = True
             self._clock.note(tx)
             connection.execute(_COMMIT)
             self._committed_us = self._monotonic_us()
@@ -249,7 +256,7 @@ class Commits:
         except BaseException:
             self._roll_back(connection)
             raise
-        self._conclude(tx, groups, answers)
+        self._conclude(tx, groups, answers, along)
 
     def _apply(self, tx: Transaction, group: list[Call]) -> list[Any]:
         operation = group[0].operation
@@ -258,14 +265,16 @@ class Commits:
         invariant(len(results) == len(items), f"{operation.name} gives one result for each item")
         return results
 
-    def _conclude(self, tx: Transaction, groups: list[list[Call]], answers: list[list[Any]]) -> None:
+    def _conclude(
+        self, tx: Transaction, groups: list[list[Call]], answers: list[list[Any]], along: Along | None
+    ) -> None:
         """The transaction has committed: from here on nothing may make it run again."""
         for group, results in zip(groups, answers, strict=True):
             share(group, results)
         try:
             tx.committed()
             if tx.topics:
-                self._announce(tx.topics)
+                self._announce(tx.topics, along.sated if along is not None else None)
         except Exception as error:
             # Callers resend after an unknown outcome and are answered from what is stored.
             for group in groups:

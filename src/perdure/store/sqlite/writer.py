@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any
 
 from perdure.domain.limits import seconds
@@ -11,8 +11,9 @@ from perdure.errors import Misuse
 from perdure.flush import Backlog, Call, deliver
 from perdure.joining import join
 from perdure.store.relational.finished import Finished
-from perdure.store.relational.operation import Operation
+from perdure.store.relational.operation import Operation, StandBy
 from perdure.store.sqlite.commits import Commits
+from perdure.store.sqlite.standing import Standing
 from perdure.store.sqlite.wakeups import ForeignChanges
 
 HERE_MAX_ITEMS = 16
@@ -42,6 +43,7 @@ class Writer:
         """The loop that will look whether its call is a lone one."""
         self._waiting_for_quiet = False
         """Whether the thread knows that a checkpoint waits for a moment in which nobody writes."""
+        self._standing = Standing()
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
         """Let `items` travel in the next flush; one result per item comes back. On any event loop's thread."""
@@ -60,6 +62,10 @@ class Writer:
         loop.call_soon(self._look_at_backlog, loop)
         return _NextTurn(call)
 
+    def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
+        """Let an operation travel with the next lone commit of its event loop that brings work; what withdraws it."""
+        return self._standing.add(stand_by)
+
     def _look_at_backlog(self, loop: asyncio.AbstractEventLoop) -> None:
         """Flush a lone call of this loop here, and leave everything else to the thread."""
         if self._pid != os.getpid():
@@ -70,12 +76,15 @@ class Writer:
         if call is None:
             self._backlog.nudge()
             return
+        along = self._standing.here()
         try:
-            self.commits.flush_at_once(call)
+            self.commits.flush_at_once(call, along)
         finally:
             # However that ended, by a signal handler that raises too: somebody waits for an answer.
             if call.answered:
                 call.resolve()
+                if along is not None:
+                    along.tell()
             else:
                 self._leave_to_thread(call)
         if self.commits.checkpoint_due and (not self._waiting_for_quiet or self.commits.checkpoint_pressing):
@@ -167,6 +176,7 @@ class InlineWriter(Writer):
 
     def __init__(self, commits: Commits) -> None:
         self.commits = commits
+        self._standing = Standing()
         self._closed = False
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
@@ -174,7 +184,12 @@ class InlineWriter(Writer):
         if self._closed:
             raise Misuse("the store is closed; open it again before using it")
         call = Call(operation, items)
-        self.commits.flush([call])
+        along = self._standing.here()
+        if self.commits.flush_at_once(call, along):
+            if along is not None:
+                along.tell()
+        else:
+            self.commits.flush([call])
         self.commits.after_flush()
         return Finished(call)
 
