@@ -1,7 +1,12 @@
 """What a JSON Schema cannot say, told to schemathesis: texts of our formats, names that fit together, short waits."""
 
+import atexit
+import json
+import os
 import string
+from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import schemathesis
 from hypothesis import strategies as st
@@ -41,6 +46,21 @@ def before_call(context, case, kwargs):
             query.pop(name, None)
     if isinstance(query, dict) and isinstance(query.get("wait"), int | float) and 0 <= query["wait"] <= 30:
         query["wait"] = 0
+
+
+FITTING = Counter()
+"""The statuses of the answers to requests that fit the description."""
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Count what became of requests that fit."""
+    if case.meta is not None and case.meta.generation.mode.is_positive:
+        FITTING[response.status_code] += 1
+
+
+if "PERDURE_SCHEMA_COUNTS" in os.environ:
+    atexit.register(lambda: Path(os.environ["PERDURE_SCHEMA_COUNTS"]).write_text(json.dumps(FITTING)))
 
 
 def schedule(body):
