@@ -7,6 +7,6 @@ FROM perdure_live AS live INDEXED BY perdure_live_deadline
 CROSS JOIN perdure_lanes AS lanes ON lanes.lane = live.lane
 LEFT JOIN perdure_definitions AS queue
     ON queue.organization = lanes.organization AND queue.type = 'queue' AND queue.name = lanes.queue
-WHERE live.deadline_us IS NOT NULL AND live.state IN ('pending', 'queued', 'retrying') AND live.deadline_us <= :now
+WHERE live.deadline_us IS NOT NULL AND live.attempt_id IS NULL AND live.deadline_us <= :now
 ORDER BY live.deadline_us
 LIMIT :count
