@@ -1,7 +1,7 @@
 """From a request to a task: checked, with the kind's and the system's defaults filled in, and an id of its own."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -87,6 +87,37 @@ class TaskBuilder:
         if _asks_for_nothing_special(request) and not _is_special(template.kind.defaults):
             return Task(self._new_id(), payload, template.terms, template.rare)
         return self._special(request, template, payload, None)
+
+    def build_plain(self, requests: Sequence[TaskRequest]) -> list[Task] | None:
+        """The tasks of requests that name one kind, ask for nothing special and have payloads that are known to fit.
+
+        `None` for any others, of which nothing has been counted or refused then: that is for `build`.
+        """
+        kind = requests[0].kind if requests else None
+        template = self._templates.get(kind) if type(kind) is str else None
+        if template is None or _is_special(template.kind.defaults):
+            return None
+        known, checked = template.kind.schema is None, None
+        payloads: list[bytes] = []
+        for request in requests:
+            said = request.payload
+            if type(said) is not Checked or request.kind != kind or not _asks_for_nothing_special(request):
+                return None
+            if not known and said.schema is not checked:
+                if not template.kind.is_known_to_take(said):
+                    return None
+                checked = said.schema
+            payloads.append(said.data)
+        sizes = [*map(len, payloads)]
+        if max(sizes) > self._payload_max_bytes or sum(sizes) > self.bytes_left:
+            return None
+        try:
+            texts = [data.decode() for data in payloads]
+        except UnicodeDecodeError:
+            return None
+        self.bytes_left -= sum(sizes)
+        new_id, terms, rare = self._new_id, template.terms, template.rare
+        return [Task(new_id(), text, terms, rare) for text in texts]
 
     def build_in_job(self, request: TaskRequest, place: Place) -> Task:
         """A task of a job. Raises a `Refused` that names the field."""

@@ -132,7 +132,10 @@ def _check_count(requests: Sequence[TaskRequest]) -> None:
 def _build(builder: TaskBuilder, requests: Sequence[TaskRequest]) -> tuple[list[Answer | None], list[Task]]:
     """The refusals in their places, and the tasks of the others."""
     answers: list[Answer | None] = [None] * len(requests)
-    tasks: list[Task] = []
+    tasks = builder.build_plain(requests)
+    if tasks is not None:
+        return answers, tasks
+    tasks = []
     for place, request in enumerate(requests):
         try:
             tasks.append(builder.build(request))
