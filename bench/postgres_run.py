@@ -16,7 +16,10 @@ from bench.figures import Figures
 from bench.parts import Sizes
 from bench.servers import Postgres
 
-PARTS = ("throughput", "latency", "idle", "backlog", "snapshot", "forbidden", "mixture", "kill", "shapes", "crowd")
+PARTS = (
+    *("throughput", "latency", "idle", "backlog", "snapshot", "forbidden"),
+    *("mixture", "kill", "shapes", "crowd", "million"),
+)
 COMPARED = (OURS, PGQUEUER)
 PAYLOADS = (50, 1_000)
 SAMPLES, QUICK_SAMPLES = 150, 40
@@ -167,6 +170,9 @@ class Run:
     def _crowd(self, contestants: Sequence[Contestant]) -> None:
         told = self._try("many workers", strain.crowd, self._postgres, self.figures, self.sizes)
         self.told["Many workers on one queue"] = told or ["not measured"]
+
+    def _million(self, contestants: Sequence[Contestant]) -> None:
+        self._try("a million queued", strain.million, self._postgres, self.figures, self.sizes)
 
     def _kill(self, contestants: Sequence[Contestant]) -> None:
         outcome = self._try("a kill in the middle", strain.kill, self._postgres, self.sizes)

@@ -42,6 +42,7 @@ TABLES = (
         (
             strain.FEW,
             strain.MANY,
+            strain.MILLION,
             strain.FRESH,
             strain.CHURNED,
             strain.WITHOUT,

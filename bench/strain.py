@@ -14,6 +14,7 @@ from bench.systems.ours import KINDS, ORGANIZATIONS
 from bench.trial import Trial, Worker, trial
 
 FEW, MANY = "drain with 1,000 queued", "drain with many queued"
+MILLION = "drain with a million queued"
 FRESH, CHURNED = "drain under an old snapshot, first", "drain under an old snapshot, last"
 MEMORY_FRESH, MEMORY_CHURNED = "worker's memory before the churn MB", "worker's memory after the churn MB"
 LATE = "start of a task committed late, seconds"
@@ -22,6 +23,7 @@ MIXTURE = "drain of some kinds of some organizations"
 SINGLE, FAN_OUT, FAN_IN = "microseconds per single task", "per task of a fan-out", "per task of a fan-in"
 UNFAIR = "8 worker processes, farthest from an even share, %"
 RUNS = 5
+MILLION_TASKS, MILLION_RUN = 1_000_000, 20_000
 WIDTH = 10_000
 KILLS = 3
 CROWD, CROWD_TASKS = 8, 40_000
@@ -53,6 +55,15 @@ def backlog(contestant: Contestant, server: Postgres, figures: Figures, sizes: S
             if run == 1:
                 each.analyze()
             figures.add(contestant.name, MANY, _of_many(each, queued // (2 * RUNS)))
+
+
+def million(server: Postgres, figures: Figures, sizes: Sizes) -> None:
+    """Tasks a second with a million queued, in several runs. Raises `Stalled`."""
+    with trial(OURS, server) as each:
+        each.fill(sizes.of(MILLION_TASKS), 50)
+        each.analyze()
+        for _ in range(RUNS):
+            figures.add(OURS.name, MILLION, _of_many(each, sizes.of(MILLION_RUN)))
 
 
 def _of_many(each: Trial, tasks: int) -> float:

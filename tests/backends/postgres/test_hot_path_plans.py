@@ -12,7 +12,17 @@ from perdure.store.ledger import ClaimRequest
 from perdure.store.postgres import settling, submission
 
 LATER = Settlement.retry(Failure("ValueError", "boom", None), 60_000_000)
-HOT = ("submit", "claim_look", "claim_late", "claim_heads", "claim", "settle_end", "settle_return", "job_start")
+HOT = (
+    "submit",
+    "submit_one",
+    "claim_look",
+    "claim_late",
+    "claim_heads",
+    "claim",
+    "settle_end",
+    "settle_return",
+    "job_start",
+)
 FOLLOWING = ("job_tally", "children_follow", "children_met", "children_unmet", "joining_apply")
 IN_ORDER = {
     "perdure_live_due",
@@ -98,6 +108,7 @@ def plans(request: pytest.FixtureRequest, writer: Writer) -> dict[str, dict[str,
     writer.claim(1)
     tx = Watched(writer.session.connection, writer.session.begin(durable=False))
     submission.submit(tx, writer.tasks(3), writer.lanes)
+    submission.submit(tx, writer.tasks(1), writer.lanes)
     leases = writer.claims.claim(tx, [ClaimRequest("w", writer.leases(24))], writer.lanes)[0]
     (*most, last) = leases
     settling.settle(tx, settlings(most))

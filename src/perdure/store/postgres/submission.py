@@ -22,7 +22,7 @@ from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.ending import enter
 from perdure.store.relational.gates import has_gates
 from perdure.store.relational.lanes import Lanes, lane_of
-from perdure.store.relational.sharing import specification_of, terms_of
+from perdure.store.relational.sharing import SPECIFICATION, specification_of, terms_of
 from perdure.store.relational.transaction import batch
 from perdure.store.relational.unique import deciding
 from perdure.store.wakeups import Topic
@@ -34,6 +34,8 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     Depths are looked at where the write finds that there are any; keys are taken before the tasks are written, so that
     of two transactions with the same key one waits for the other and then answers with its task.
     """
+    if len(tasks) == 1 and not pending and _is_plain(tasks[0]) and _submitted_alone(tx, tasks[0], lanes):
+        return [Submitted(tasks[0].id, TaskState.QUEUED, False)]
     answers: list[Answer | None] = [None] * len(tasks)
     refuse_overdue(tasks, answers)
     keyed = any(task.rare.idempotency_key is not None for task in tasks)
@@ -52,6 +54,25 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     if unique is not None:
         unique.finish(told)
     return told
+
+
+def _is_plain(task: Task) -> bool:
+    """Whether a task is due now, and has nothing that few have."""
+    terms = task.terms
+    return terms.encoding == "json" and (terms.ttl_us is None or terms.ttl_us > 0) and task.rare == NOTHING_RARE
+
+
+def _submitted_alone(tx: Transaction, task: Task, lanes: Lanes) -> bool:
+    """Write one plain task, unless there is more to look at: then nothing is written."""
+    columns = dict(zip(SPECIFICATION, specification_of(task.terms), strict=True))
+    columns |= {"id": task.id, "lane": lanes.number(tx, lane_of(task.terms)), "payload": task.payload.encode()}
+    try:
+        written = bool(tx.value("submit_one", **columns))
+    except errors.UniqueViolation as error:
+        raise collided("another transaction has written the same task meanwhile") from error
+    if written:
+        tx.announce(Topic.READY)
+    return written
 
 
 Binding = tuple[str, str, str | None, str, str | None]
