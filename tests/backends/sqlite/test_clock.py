@@ -63,7 +63,19 @@ async def test_a_restart_with_a_clock_that_is_behind_never_steps_back(tmp_path: 
     before, _ = await now_of(tmp_path / "perdure.db", clock, write=True)
     clock.restart(0)
     after, _ = await now_of(tmp_path / "perdure.db", clock)
-    assert before < after < before + SECOND_US
+    assert before < after <= before + SECOND_US
+
+
+async def test_a_restart_with_a_clock_that_is_behind_comes_after_what_was_written_without_a_note(tmp_path: Path):
+    clock = FixedClock()
+    await now_of(tmp_path / "perdure.db", clock)
+    clock.advance(3600 * SECOND_US)
+    await now_of(tmp_path / "perdure.db", clock, write=True)
+    clock.advance(SECOND_US - 1)
+    written, _ = await now_of(tmp_path / "perdure.db", clock, write=True)
+    clock.restart(0)
+    after, _ = await now_of(tmp_path / "perdure.db", clock)
+    assert after > written
 
 
 async def test_a_boot_clock_that_went_back_under_the_same_name_is_a_restart(tmp_path: Path):

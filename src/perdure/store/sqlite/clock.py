@@ -10,7 +10,7 @@ from perdure.domain import limits
 from perdure.store.sqlite.transaction import Connection, Transaction
 
 NOTE_EVERY_US = limits.SECOND_US
-"""How often a busy store notes its time: a later anchor may fall behind what happened by no more than this."""
+"""How often a busy store notes its time: what happened after a note happened within this."""
 
 
 class StoreClock:
@@ -52,7 +52,8 @@ def anchor(connection: Connection, clock: Clock) -> StoreClock:
     if found is not None:
         return found
     known = Transaction(connection, 0).document("clock_read") or {}
-    now_us = max(clock.wall_us(), int(known.get("last_us", 0)) + 1)
+    # What was written after the last note happened no later than this.
+    now_us = max(clock.wall_us(), int(known.get("last_us", 0)) + NOTE_EVERY_US)
     offset_us = now_us - clock.boot_us()
     tx = Transaction(connection, now_us)
     tx.run("clock_anchor", boot_id=clock.boot_id(), offset_us=offset_us)
