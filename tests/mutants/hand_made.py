@@ -12,6 +12,8 @@ class HandMade(NamedTuple):
 
     name: str
     put: Callable[[], Callable[[], None]]
+    tests: tuple[str, ...] = ()
+    """Files of tests that are to notice it, where those of the first rules do not."""
 
 
 def replace(statement: str, sql: str) -> Callable[[], None]:
@@ -58,10 +60,17 @@ def _early_answer() -> Callable[[], None]:
         tx = Transaction(connection, self._clock.now_us())
         answers = [self._apply(tx, group) for group in groups]
         connection.execute(statements.STATEMENTS["transaction_rollback"])
-        self._conclude(tx, groups, answers)
+        self._conclude(tx, groups, answers, None)
 
+    at_once = commits.Commits.flush_at_once
     commits.Commits._transact = transact_sometimes  # type: ignore[method-assign]
-    return lambda: setattr(commits.Commits, "_transact", transact)
+    commits.Commits.flush_at_once = lambda self, call, along=None: False  # type: ignore[method-assign]
+
+    def undo() -> None:
+        commits.Commits._transact = transact  # type: ignore[method-assign]
+        commits.Commits.flush_at_once = at_once  # type: ignore[method-assign]
+
+    return undo
 
 
 def _no_sync() -> Callable[[], None]:
@@ -123,6 +132,44 @@ HAND_MADE: tuple[HandMade, ...] = (
         ),
     ),
     HandMade("the fence does not grow", _changed(("claim_lease", "max(live.fence + 1, :now)", "1"))),
+    HandMade(
+        "a start at a rate keeps no slot",
+        _changed(("slot_start", "free_us = :now + (SELECT gates.per_us", "free_us = :now + 0 * (SELECT gates.per_us")),
+        ("tests/conformance/test_gates.py",),
+    ),
+    HandMade(
+        "the others of an order do not wait for a retry",
+        _changed(("slot_free", "WHERE leaving.value ->> 1 OR gates.sort IN ('concurrency', 'fair')", "")),
+        ("tests/conformance/test_gates.py",),
+    ),
+    HandMade(
+        "a limit of a queue counts only what is being cancelled",
+        _changed(("flow_held", "IN ('leased', 'running', 'cancelling')", "IN ('cancelling')")),
+        ("tests/conformance/test_queue_limits.py",),
+    ),
+    HandMade(
+        "a unique key is free once its holder was claimed",
+        _changed(
+            ("unique_standing", "coalesce(live.state, ends", "coalesce(iif(live.fence > 0, NULL, live.state), ends")
+        ),
+        ("tests/conformance/test_unique.py",),
+    ),
+    HandMade(
+        "a growth that is repeated adds all of it again",
+        _changed(("growth_names", "name IN (SELECT value FROM json_each(:batch))", "name IN (SELECT 1)")),
+        ("tests/conformance/test_growth.py",),
+    ),
+    HandMade(
+        "a job that is run again runs what was cancelled for anything else, too",
+        _changed(
+            (
+                "retry_look",
+                ":stopped AND ends.state = 'cancelled' AND ends.reason = 'upstream_failed'",
+                "ends.state = 'cancelled'",
+            )
+        ),
+        ("tests/conformance/test_job_retries.py",),
+    ),
     HandMade("the answer comes before the commit", _early_answer),
     HandMade("nothing is written through to the disk", _no_sync),
 )

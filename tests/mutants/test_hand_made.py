@@ -43,7 +43,7 @@ def test_a_simulated_life_notices(mutant: HandMade) -> None:
 def test_a_test_of_one_rule_notices(mutant: HandMade) -> None:
     environment = os.environ | {"PERDURE_MUTANT": mutant.name, "PYTHONPATH": str(ROOT / "tests")}
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *OPTIONS, *TESTS],
+        [sys.executable, "-m", "pytest", *OPTIONS, *(mutant.tests or TESTS)],
         cwd=ROOT,
         env=environment,
         capture_output=True,

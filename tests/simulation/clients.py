@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from perdure.domain.attempt import Hold
+from perdure.domain.states import BAD_ENDS
+from perdure.engine.act_on_matching import Matching, Step
 from perdure.engine.engine import Engine
 from perdure.engine.requests import Principal, TaskRequest
-from perdure.errors import PerdureError, Unavailable
+from perdure.errors import PerdureError, Unavailable, UniqueConflict
 from perdure.store.ledger import CancelAnswer, Submitted, WorkerOrder
-from simulation import workload
+from simulation import breakers, matching, policies, workload
 
 if TYPE_CHECKING:
     from simulation.processes import Process
     from simulation.world import World
 
 CLIENT = Principal("client")
+NEIGHBOUR = Principal("neighbour", policies.ELSEWHERE)
 TRIES = 6
 PAUSE_SECONDS = 2.0
 """Between two acts of a client, on average."""
@@ -46,6 +49,12 @@ class Client:
             + [self._redrive] * 3
             + [self._submit_within, self._cancel_job, self._queue, self._postpone, self._order, self._look]
             + [self._purge] * 2
+            + [self._submit_keyed] * 4
+            + [self._submit_only_one] * 4
+            + [self._submit_to_both] * 2
+            + [self._retry_job] * 3
+            + [self._act_by_filter] * 2
+            + [self._change_policy, self._turn_breaker]
         )
         while loop.time() < until:
             await asyncio.sleep(self._chance.expovariate(1 / PAUSE_SECONDS))
@@ -86,11 +95,35 @@ class Client:
             else:
                 log.acknowledged(answer.id, key)
 
+    async def _submit_keyed(self) -> None:
+        by = self._chance.choice((CLIENT, CLIENT, CLIENT, NEIGHBOUR))
+        await self._submit_as(by, workload.keyed(self._chance))
+
+    async def _submit_only_one(self) -> None:
+        await self._submit_as(CLIENT, workload.only_one(self._chance))
+
+    async def _submit_to_both(self) -> None:
+        """Much at once in two organizations, so that they have to take turns."""
+        for by in self._chance.sample((CLIENT, NEIGHBOUR), 2):
+            await self._submit_as(by, [workload.plain(self._chance) for _ in range(self._chance.choice((2, 5, 9)))])
+
+    async def _submit_as(self, by: Principal, requests: list[TaskRequest]) -> None:
+        for answer in await self._told(self._world.asking(self._engine.submit, requests, by), 1):
+            if isinstance(answer, PerdureError):
+                self._world.log(self._process.name, "refused", type(answer).__name__)
+            else:
+                self._world.log_of_clients.acknowledged(answer.id, None)
+
     async def _submit_job(self) -> None:
         key = f"job-{self._chance.randint(1, 4)}" if self._chance.random() < 0.5 else None
         chance = random.Random(f"{self._world.seed} {key}") if key else self._chance
         request = workload.job(chance, key)
-        submitted = await self._told(self._world.asking(self._engine.submit_job, request, CLIENT), TRIES if key else 1)
+        ask = self._world.asking(self._engine.submit_job, request, CLIENT)
+        try:
+            submitted = await self._told(ask, TRIES if key else 1)
+        except UniqueConflict:
+            self._world.coverage.feats["a job met the holder of a key"] += 1
+            raise
         self._world.log_of_clients.acknowledged_job(submitted.id, list(submitted.task_ids.values()), key)
 
     async def _submit_within(self) -> None:
@@ -130,6 +163,31 @@ class Client:
         if self._world.log_of_clients.jobs:
             job = self._chance.choice(sorted(self._world.log_of_clients.jobs))
             await self._told(self._world.asking(self._engine.cancel_job, job, CLIENT), TRIES)
+
+    async def _retry_job(self) -> None:
+        failed = [known.row.job_id for known in self._world.witness.tasks.values() if known.state in BAD_ENDS]
+        jobs = sorted({each for each in failed if each is not None} or self._world.log_of_clients.jobs)
+        if jobs:
+            await self._told(self._world.asking(self._engine.retry_job, self._chance.choice(jobs), CLIENT), TRIES)
+
+    async def _change_policy(self) -> None:
+        await policies.change(self._engine, self._chance, self._world)
+
+    async def _turn_breaker(self) -> None:
+        ledger = self._world.ledger_of(self._process)
+        if self._chance.random() < 0.5:
+            await ledger.trip_breaker(
+                "default", breakers.FRAIL, self._chance.choice((2_000_000, 9_000_000)), "operator"
+            )
+        else:
+            await ledger.reset_breaker("default", breakers.FRAIL, "operator")
+
+    async def _act_by_filter(self) -> None:
+        async def ask(asked: Matching) -> Step:
+            step: Step = await self._told(self._world.asking(self._engine.act_on_matching, asked, CLIENT), TRIES)
+            return step
+
+        await matching.act(self._world, self._process.name, self._chance, ask)
 
     async def _queue(self) -> None:
         name = self._chance.choice(("default", "aside", "plain"))

@@ -33,7 +33,17 @@ TOLD_BY_MOVES = frozenset(
 )
 """Verbs of which the witness learns all that it needs from the rows that a commit moves."""
 READS = frozenset(
-    {"control", "inputs", "facts", "receipt_known", "find_doubtful", "losses_suspended_until", "now_us", "holding"}
+    {
+        "control",
+        "inputs",
+        "facts",
+        "receipt_known",
+        "find_doubtful",
+        "losses_suspended_until",
+        "now_us",
+        "holding",
+        "grower",
+    }
 )
 
 

@@ -8,7 +8,7 @@ import apsw
 MOVES_TABLE = """
 CREATE TABLE simulated_moves (
     m INTEGER PRIMARY KEY, task INTEGER NOT NULL, what TEXT NOT NULL, state TEXT, attempt TEXT,
-    generation INTEGER, due_us INTEGER
+    generation INTEGER, due_us INTEGER, reason TEXT
 )
 """
 
@@ -27,8 +27,8 @@ CREATE TRIGGER simulated_leave AFTER DELETE ON {live} BEGIN
     VALUES (old.n, 'leave', old.state, old.attempt_id, old.generation, old.due_us);
 END;
 CREATE TRIGGER simulated_end AFTER INSERT ON {ends} BEGIN
-    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us)
-    VALUES (new.n, 'end', new.state, new.attempt_id, new.generation, new.due_us);
+    INSERT INTO simulated_moves (task, what, state, attempt, generation, due_us, reason)
+    VALUES (new.n, 'end', new.state, new.attempt_id, new.generation, new.due_us, new.reason);
 END;
 CREATE TRIGGER simulated_rewrite AFTER UPDATE OF state, result ON {ends}
 WHEN old.state <> new.state OR old.result IS NOT new.result BEGIN
@@ -52,6 +52,8 @@ class Move(NamedTuple):
     attempt: str | None
     generation: int
     due_us: int
+    reason: str | None
+    """Of an end."""
 
 
 class TaskRow(NamedTuple):
@@ -65,6 +67,27 @@ class TaskRow(NamedTuple):
     timeout_us: int | None
     max_attempts: int
     max_losses: int
+    organization: str
+    kind: str
+    queue: str
+    priority: int
+    name: str | None
+    options: str | None
+    payload: bytes | str | None
+    job_id: str | None
+    if_failed: str
+
+
+class Policy(NamedTuple):
+    """What one document says about claims."""
+
+    organization: str
+    type: str
+    name: str
+    paused: int | None
+    concurrency: int | None
+    rate: int | None
+    per: float | None
 
 
 class Observer:
@@ -88,7 +111,10 @@ class Observer:
 
     def moves(self) -> list[Move]:
         """What was moved since the last look, in order."""
-        query = "SELECT m, task, what, state, attempt, generation, due_us FROM simulated_moves WHERE m > ? ORDER BY m"
+        query = (
+            "SELECT m, task, what, state, attempt, generation, due_us, reason FROM simulated_moves "
+            "WHERE m > ? ORDER BY m"
+        )
         found = [Move(*row) for row in self.connection.execute(query, (self._seen,))]
         if found:
             self._seen = found[-1].m
@@ -97,8 +123,10 @@ class Observer:
     def task(self, number: int) -> TaskRow:
         """The facts of one task."""
         query = (
-            "SELECT id, idempotency_key, job, rule, parents, timeout_us, max_attempts, max_losses "
-            f"FROM {self.table('tasks')} WHERE n = ?"
+            "SELECT tasks.id, tasks.idempotency_key, job, rule, parents, timeout_us, max_attempts, max_losses, "
+            "tasks.organization, kind, queue, priority, tasks.name, options, payload, jobs.id, if_failed "
+            f"FROM {self.table('tasks')} AS tasks JOIN {self.table('lanes')} AS lanes USING (lane) "
+            f"LEFT JOIN {self.table('jobs')} AS jobs ON jobs.j = tasks.job WHERE n = ?"
         )
         return TaskRow(*next(iter(self.connection.execute(query, (number,)))))
 
@@ -110,6 +138,38 @@ class Observer:
             f"LEFT JOIN {self.table('live')} AS live ON live.n = edges.parent WHERE edges.child = ?"
         )
         return list(self.connection.execute(query, (number,)))
+
+    def standing(self, number: int) -> tuple[bytes | str | None, int]:
+        """The payload of an unfinished task, and when it is due."""
+        query = (
+            f"SELECT tasks.payload, live.due_us FROM {self.table('tasks')} AS tasks "
+            f"JOIN {self.table('live')} AS live USING (n) WHERE n = ?"
+        )
+        return next(iter(self.connection.execute(query, (number,))))
+
+    def job(self, id: str) -> int | None:
+        """The number of a job."""
+        query = f"SELECT j FROM {self.table('jobs')} WHERE id = ?"
+        return next((int(number) for (number,) in self.connection.execute(query, (id,))), None)
+
+    def whole_edges(self, job: int) -> list[tuple[int, int]]:
+        """Parent and child of each edge of a job, but for children of which a parent was removed."""
+        edges = self.table("edges")
+        query = (
+            f"SELECT edges.parent, edges.child FROM {self.table('tasks')} AS tasks JOIN {edges} AS edges "
+            "ON edges.child = tasks.n WHERE tasks.job = ? "
+            f"AND (SELECT count(*) FROM {edges} AS above WHERE above.child = tasks.n) = tasks.parents"
+        )
+        return list(self.connection.execute(query, (job,)))
+
+    def policies(self) -> list["Policy"]:
+        """What the documents of queues, organizations and kinds say about claims."""
+        query = (
+            "SELECT organization, type, name, document ->> '$.paused', document ->> '$.concurrency', "
+            f"document ->> '$.rate', document ->> '$.per' FROM {self.table('definitions')} "
+            "WHERE type IN ('queue', 'organization', 'kind')"
+        )
+        return [Policy(*row) for row in self.connection.execute(query)]
 
     def open_work(self) -> int:
         """How many tasks have not ended, plus what cascades have still to look at."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from perdure.store.sqlite.store import SqliteStore
 from simulation import schedules
-from simulation.checks import wrong_at_the_end
+from simulation.checks import wrong_at_the_end, wrong_rows
 from simulation.clocks import SECOND_US, Machine, ProcessClock
 from simulation.coverage import Coverage
 from simulation.faults import LATE_SECONDS
@@ -20,6 +20,8 @@ from simulation.world import World
 
 TROUBLE_SECONDS = (30.0, 90.0)
 HEALING_SECONDS = 3_600.0
+LOOKS = 3
+"""How often the rows of a life are looked at while it is lived."""
 RESUME_ROUNDS = 30
 """How many seconds of health pass before the operator looks again for queues that stand still."""
 
@@ -62,7 +64,7 @@ async def _run(seed: int, stage: Stage) -> Verdict:
         problems: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(_told(context)))
         await world.open_behind()
-        await world.resume_queues()
+        await world.declare()
         slots = _slots(world)
         try:
             return await _live(world, problems)
@@ -111,7 +113,8 @@ def _slots(world: World) -> list["asyncio.Task[None]"]:
     loop = asyncio.get_running_loop()
     until = loop.time() + chance.uniform(*TROUBLE_SECONDS)
     world.until = until
-    slots = [loop.create_task(_keep("worker", world.worker, world)) for _ in range(chance.choice((2, 2, 3)))]
+    slots = [loop.create_task(_look_now_and_then(world))]
+    slots += [loop.create_task(_keep("worker", world.worker, world)) for _ in range(chance.choice((2, 2, 3)))]
     slots.append(loop.create_task(_keep("duties", world.duties, world)))
     clients = [
         _keep("client", lambda process: world.client(process, until), world) for _ in range(chance.choice((1, 2)))
@@ -133,6 +136,15 @@ async def _keep(role: str, main: Callable[[Process], Any], world: World) -> None
         world.running.remove(process)
         # Time passes in any case: who fails at once, again and again, is to be found at the end.
         await asyncio.sleep(0.1 if world.healthy else chance.choice((0.1, 1.0, 5.0, 20.0)))
+
+
+async def _look_now_and_then(world: World) -> None:
+    """Look at the rows while they are on the move: between two commits they agree with each other."""
+    chance = world.chance("looks")
+    for _ in range(LOOKS):
+        await asyncio.sleep(chance.uniform(2.0, 40.0))
+        for each in wrong_rows(world):
+            world.witness.wrong(f"at {asyncio.get_running_loop().time():.1f} s: {each}")
 
 
 # Trouble
@@ -236,7 +248,7 @@ async def _until_ended(world: World) -> float:
     while world.observer.open_work():
         if rounds % RESUME_ROUNDS == 0:
             # A pause that was under way when all became well is lifted too.
-            await world.resume_queues()
+            await world.resume()
         rounds += 1
         if loop.time() - begun > HEALING_SECONDS:
             world.witness.wrong(

@@ -5,7 +5,6 @@ sees the rows that the commit moved. It knows the rules of the lifecycle, not th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.domain import limits
@@ -15,48 +14,23 @@ from perdure.domain.transitions import Event, targets
 from perdure.errors import PerdureError
 from perdure.store.ledger import (
     CancelAnswer,
+    ClaimRequest,
     Guard,
     SettleAnswer,
     Settling,
     WorkerOrder,
 )
+from simulation.breakers import BreakerAccount
 from simulation.coverage import Coverage
-from simulation.observer import Move, Observer, TaskRow
+from simulation.gated import ALONE, KINDS, GateAccount
+from simulation.job_account import JobAccount
+from simulation.known import Attempt, Commit, Known, Step
+from simulation.matching import ActAccount
+from simulation.observer import Move, Observer
+from simulation.policies import FlowAccount
+from simulation.unique import KeyAccount
 
 TIMEOUT_GRACE_US = 30_000_000
-
-
-@dataclass
-class Attempt:
-    """One claim as the witness knows it. Instants are the store's."""
-
-    id: str
-    token: str
-    worker: str
-    leased_us: int
-    ends_us: int
-    deadline_us: int
-    cancel_ends_us: int | None = None
-
-
-@dataclass
-class Known:
-    """One task as the witness knows it."""
-
-    number: int
-    row: TaskRow
-    state: TaskState | None = None
-    generation: int = 0
-    attempt: Attempt | None = None
-    fence: int = 0
-    ends: dict[int, str] = field(default_factory=dict)
-    """How each generation ended."""
-    result: bytes | None = None
-    receipt: tuple[str, bytes] | None = None
-    """The attempt and the result of a committed receipt."""
-    cancel_answered: bool = False
-    """Somebody was told that it is cancelled and never ran on."""
-    removed: bool = False
 
 
 class Witness:
@@ -75,6 +49,17 @@ class Witness:
         self._now_us = 0
         self._suspended_until_us = 0
         self._grace_us = 0
+        self._along: tuple[ClaimRequest, list[Lease]] | None = None
+        """What the commit has taken along that is told of next."""
+        self.acts = ActAccount(self.wrong, self.tasks)
+        self._accounts = (
+            GateAccount(self.wrong, coverage),
+            KeyAccount(self.wrong, coverage, observer, self.tasks),
+            FlowAccount(self.wrong, coverage, observer),
+            JobAccount(self.wrong, coverage, observer, self.tasks, lambda hold: self._live(hold) is not None),
+            BreakerAccount(self.wrong, coverage),
+            self.acts,
+        )
 
     def wrong(self, fact: str) -> None:
         """Note a violation."""
@@ -89,9 +74,25 @@ class Witness:
         known = self.tasks.get(task_id)
         return known.attempt.id if known is not None and known.attempt is not None else ""
 
-    def committed(self, verb: str, arguments: Sequence[Any], answer: Any, now_us: int) -> bool:
+    def committed(self, verb: str, arguments: Sequence[Any], answer: Any, now_us: int, who: str = "") -> bool:
         """A call has committed, or was refused: look at what it moved and what it answers. Whether it moved any."""
         self._now_us = now_us
+        moves = self.observer.moves()
+        along, self._along = self._along, None
+        if along is None:
+            self._commit(Commit(verb, arguments, answer, now_us, who), moves)
+        else:
+            # One commit, and two calls: what the claim has moved comes last.
+            made = {lease.hold.attempt_id for lease in along[1]}
+            cut = next(n for n, move in enumerate(moves) if move.attempt in made)
+            self._commit(Commit(verb, arguments, answer, now_us, who), moves[:cut])
+            self._commit(Commit("claim", (along[0],), along[1], now_us, who), moves[cut:])
+        return bool(moves)
+
+    def _commit(self, commit: Commit, moves: Sequence[Move]) -> None:
+        verb, arguments, answer = commit.verb, commit.arguments, commit.answer
+        for account in self._accounts:
+            account.before(commit)
         settlings = {each.hold.task_id: each for each in arguments[0]} if verb == "settle" else {}
         if verb == "order" and not isinstance(answer, BaseException):
             self._note_order(*arguments[1:3])
@@ -101,13 +102,18 @@ class Witness:
             self._grace_us = arguments[1] if len(arguments) > 1 else limits.CANCEL_GRACE_DEFAULT_US
         if verb == "fire":
             self._grace_us = max((each.grace_us for each in arguments[0]), default=0)
-        moves = self.observer.moves()
         for move in moves:
-            self._move(verb, move, settlings)
+            self._move(commit, move, settlings)
         look = getattr(self, f"_answered_{verb}", None)
         if look is not None and not isinstance(answer, BaseException):
             look(arguments, answer)
-        return bool(moves)
+        for account in self._accounts:
+            account.after(commit)
+
+    def stood_by(self, request: ClaimRequest, leases: list[Lease]) -> None:
+        """The commit that is about to be told of has taken a claim along."""
+        self._along = (request, leases)
+        self.coverage.facts["claims taken along"] += 1
 
     def received(self, hold: Any, result: bytes, now_us: int) -> None:
         """A receipt was committed in a handler's own transaction."""
@@ -122,22 +128,23 @@ class Witness:
 
     # What moved
 
-    def _move(self, verb: str, move: Move, settlings: dict[str, Settling]) -> None:
+    def _move(self, commit: Commit, move: Move, settlings: dict[str, Settling]) -> None:
         known = self._by_number.get(move.task)
         if known is None or (move.what == "begin" and move.generation == 1):
             # The number of a task that was removed may come again.
             known = Known(move.task, self.observer.task(move.task))
             self._by_number[move.task] = self.tasks[known.row.id] = known
         if move.what == "rewrite":
-            self.wrong(f"{verb} rewrote the end of {known.row.id}")
+            self.wrong(f"{commit.verb} rewrote the end of {known.row.id}")
         elif move.what == "remove":
-            known.removed = True
+            # The end of one that runs again goes, too.
+            known.removed = not known.open
         elif move.what in ("begin", "move", "end"):
             known.removed = False
-            self._transition(verb, known, move, settlings.get(known.row.id))
+            self._transition(commit, known, move, settlings.get(known.row.id))
 
-    def _transition(self, verb: str, known: Known, move: Move, settling: Settling | None) -> None:
-        old, new = known.state, TaskState(move.state)
+    def _transition(self, commit: Commit, known: Known, move: Move, settling: Settling | None) -> None:
+        verb, old, new = commit.verb, known.state, TaskState(move.state)
         event = _event(old, new, settling)
         name = f"{verb} moved {known.row.id} from {old} to {new}"
         if event is None or new not in targets(old, event):
@@ -151,8 +158,8 @@ class Witness:
             self._check_claimable(name, known)
         if event is Event.PROMOTE and move.due_us > self._now_us:
             self.wrong(f"{name} at {self._now_us}, but it is due at {move.due_us}")
-        if new is TaskState.CANCELLING and known.attempt is not None and verb in ("cascade", "fire"):
-            known.attempt.cancel_ends_us = self._now_us + self._grace_us
+        if new is TaskState.CANCELLING and known.attempt is not None:
+            known.attempt.cancel_ends_us = self._now_us + self._grace_of(verb, known)
         if old in ENDED and move.generation != known.generation + 1:
             self.wrong(f"{name} in generation {move.generation} after {known.generation}")
         known.state, known.generation = new, move.generation
@@ -160,6 +167,15 @@ class Witness:
             if move.generation in known.ends:
                 self.wrong(f"{name}: generation {move.generation} ended twice")
             known.ends[move.generation] = new
+        known.reason = move.reason
+        step = Step(known, old, new, event, move.what == "begin")
+        for account in self._accounts:
+            account.moved(commit, step)
+
+    def _grace_of(self, verb: str, known: Known) -> int:
+        """How long a holder has to stop, unless a cancel says so itself."""
+        superseded = known.row.kind in ALONE
+        return limits.CANCEL_GRACE_DEFAULT_US if superseded or verb not in ("cascade", "fire") else self._grace_us
 
     def _check_end_of_attempt(self, name: str, known: Known, settling: Settling | None) -> None:
         attempt = known.attempt
@@ -272,7 +288,7 @@ class Witness:
                 self.wrong(f"settle answered {settled} to attempt {named}, which lives")
             if settled.answer is SettleAnswer.APPLIED:
                 known = self.tasks[settling.hold.task_id]
-                if known.state is not settled.state:
+                if known.state is not settled.state and not _came_back(known, settled.state):
                     self.wrong(f"settle answered {settled} for {settling.hold.task_id}, which is {known.state}")
                 self._note_result(known, settling)
 
@@ -296,6 +312,9 @@ class Witness:
         for answer in answers:
             if not isinstance(answer, PerdureError):
                 known = self.tasks.get(answer.id)
+                if known is not None and len(answers) > 1 and '"unique"' in (known.row.options or ""):
+                    # Another one of the same call may have moved it.
+                    continue
                 if known is None or (not answer.replayed and known.state is not answer.state):
                     self.wrong(f"submit answered {answer}, but there is {known}")
 
@@ -309,6 +328,10 @@ class Witness:
     def _answered_cancel(self, arguments: Sequence[Any], answers: list[Any]) -> None:
         for cancellation, answer in zip(arguments[0], answers, strict=True):
             known = self.tasks.get(cancellation.task_id)
+            if known is not None and known.row.organization != cancellation.organization:
+                if answer.answer is not CancelAnswer.NOT_FOUND:
+                    self.wrong(f"cancel answered {answer} to a stranger, for {known}")
+                continue
             if answer.answer is CancelAnswer.CANCELLED and known is not None:
                 known.cancel_answered = True
             if answer.answer is CancelAnswer.CANCELLING and known is not None and known.attempt is not None:
@@ -324,7 +347,7 @@ def _event(old: TaskState | None, new: TaskState, settling: Settling | None) -> 
     if old is None:
         return Event.SUBMIT
     if old in ENDED:
-        return Event.REVIVE if old is TaskState.CANCELLED else Event.REDRIVE
+        return Event.REVIVE if old in (TaskState.CANCELLED, TaskState.EXPIRED) else Event.REDRIVE
     if old in WAITING:
         return _event_of_waiting(old, new)
     if settling is None:
@@ -346,6 +369,12 @@ def _event_of_waiting(old: TaskState, new: TaskState) -> Event | None:
         TaskState.CANCELLED: Event.CANCEL,
         TaskState.EXPIRED: Event.EXPIRE,
     }.get(new)
+
+
+def _came_back(known: Known, state: TaskState | None) -> bool:
+    """Whether a task that came back to its lane waits again for a start at a rate."""
+    rated = any(limit.rate is not None for limit in KINDS.get(known.row.kind, {}).get("limits", ()))
+    return rated and state is TaskState.QUEUED and known.state is TaskState.PENDING
 
 
 def _met(rule: str, parents: list[tuple[str | None, int, str]]) -> bool:

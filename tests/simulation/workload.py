@@ -12,12 +12,14 @@ from perdure.errors import LeaseLost
 from perdure.worker.context import Context
 from perdure.worker.registry import Registry
 from perdure.worker.verdicts import Cancel, Fail, Partly, RetryAfter, Snooze
+from simulation import breakers, gated, growing, unique
 from simulation.processes import RUNNING_AS, die
 
 if TYPE_CHECKING:
     from simulation.world import World
 
 KINDS = ("act", "act", "act", "hasty", "other")
+KEYED = (*gated.KINDS, breakers.FRAIL)
 QUEUES = (None, None, None, "aside", "plain")
 """`plain` keeps no dead letters."""
 GOOD = ("ok", "ok", "ok", "partly", "receipt")
@@ -41,11 +43,22 @@ SECOND_US = 1_000_000
 def registry(world: "World") -> Registry:
     """The handlers of one worker process."""
 
-    async def act(steps: list[Any], ends: list[str], *, ctx: Context) -> Any:
+    async def act(
+        *,
+        steps: list[Any] | None = None,
+        ends: list[str] | None = None,
+        key: str | None = None,
+        results: list[Any] | None = None,
+        ctx: Context,
+    ) -> Any:
         runs = world.handler_begins(ctx)
+        ends = ends or ["ok"]
         try:
-            for step in steps:
-                await _take(step, ctx)
+            for step in steps or ():
+                if isinstance(step, dict):
+                    await growing.grow(step, ctx, world)
+                else:
+                    await _take(step, ctx)
             return await _end(ends[min(runs, len(ends)) - 1], world, ctx)
         finally:
             world.handler_ends(ctx)
@@ -54,6 +67,8 @@ def registry(world: "World") -> Registry:
     made.add("act", act, lease=10.0, retry=Retry(3, base=2.0, cap=20.0))
     made.add("hasty", act, lease=5.0, timeout=4.0, retry=Retry(2, backoff="fixed", base=1.0), queue="aside")
     made.add("other", act, lease=8.0, on_loss="count", max_losses=4, retry=Retry(4, base=1.0, cap=5.0))
+    for kind, said in (gated.KINDS | breakers.KINDS).items():
+        made.add(kind, act, retry=Retry(3, base=1.0, cap=4.0), **said)
     return made
 
 
@@ -160,6 +175,54 @@ def task(chance: random.Random, **more: Any) -> TaskRequest:
     return TaskRequest(**_fields(chance, 0.55), **more)
 
 
+def keyed(chance: random.Random) -> list[TaskRequest]:
+    """Some tasks at once of a kind with limits by key, or whose keys take turns."""
+    kind = chance.choice(KEYED)
+    # One key for all of a call, or each its own.
+    same = gated.key(chance) if chance.random() < 0.5 else None
+    made = []
+    for _ in range(chance.choice((1, 2, 3, 6))):
+        payload = brief(chance) | {"key": same or gated.key(chance)}
+        fields: dict[str, Any] = {"kind": kind, "payload": payload, "timeout": 8.0}
+        if kind == "newest":
+            payload["steps"].append(4.0)
+        if chance.random() < 0.1:
+            fields["delay"] = chance.choice((1.0, 6.0))
+        if chance.random() < 0.1:
+            fields["ttl"] = chance.choice((7.0, 20.0))
+        if chance.random() < 0.1 and kind not in ("turns", "shared"):
+            fields["priority"] = chance.choice((0, 9))
+        made.append(TaskRequest(**fields))
+    return made
+
+
+def plain(chance: random.Random) -> TaskRequest:
+    """A task that asks for nothing special."""
+    return TaskRequest(kind="act", payload=brief(chance), timeout=5.0)
+
+
+def brief(chance: random.Random) -> dict[str, Any]:
+    """A payload of a handler that does not take long, so that others have their turn."""
+    ends = [chance.choice(GOOD) if chance.random() < 0.75 else chance.choice(BAD) for _ in range(chance.randint(1, 2))]
+    if ends[-1] == "snooze":
+        ends.append("ok")
+    return {"steps": [round(chance.choice((0.05, 0.5, 2.0)) * chance.uniform(0.5, 1.5), 3)], "ends": ends}
+
+
+def only_one(chance: random.Random) -> list[TaskRequest]:
+    """Unique tasks, now and then several of one key in one call."""
+    made = []
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        key, said = unique.drawn(chance)
+        payload = brief(chance) | {"key": key}
+        if chance.random() < 0.3:
+            # Others may have its key when it is to run again.
+            payload["ends"] = ["fail", "ok"]
+        delay = chance.choice((None, None, 2.0)) if said.on_conflict != "debounce" else None
+        made.append(TaskRequest(kind="act", payload=payload, unique=said, delay=delay, timeout=5.0))
+    return made
+
+
 def _fields(chance: random.Random, good: float) -> dict[str, Any]:
     kind = chance.choice(KINDS) if chance.random() > 0.03 else "unknown"
     fields: dict[str, Any] = {"kind": kind, "payload": script(chance, good), "queue": chance.choice(QUEUES)}
@@ -192,6 +255,17 @@ def _narrow(chance: random.Random) -> dict[str, Any]:
     return {"payload": {"steps": [], "ends": [end, "ok"]}, limit: seconds, "delay": None, "timeout": 3.0}
 
 
+def _special(chance: random.Random) -> dict[str, Any]:
+    """What makes a task of a job wait for a limit, or want a key."""
+    fields: dict[str, Any] = {"kind": "act", "payload": brief(chance), "timeout": 6.0}
+    if chance.random() < 0.3:
+        fields["unique"], fields["payload"]["key"] = unique.POLICIES["rejecting"], "rejecting"
+    else:
+        fields["kind"] = chance.choice([kind for kind in KEYED if kind not in gated.ALONE])
+        fields["payload"]["key"] = gated.key(chance)
+    return fields
+
+
 def job(chance: random.Random, key: str | None) -> JobRequest:
     """A DAG by chance."""
     tasks: list[JobTaskRequest] = []
@@ -214,6 +288,10 @@ def job(chance: random.Random, key: str | None) -> JobRequest:
                 "ttl": None,
                 "queue": None,
             }
+        elif chance.random() < 0.15:
+            fields |= _special(chance)
         tasks.append(JobTaskRequest(name=f"t{at}", depends_on=depends_on, trigger=chance.choice(TRIGGERS), **fields))
+    if not at_once:
+        growing.grow_steps(chance, tasks)
     policy = chance.choice(("fail", "continue", "cancel_job"))
     return JobRequest(name="dag", tasks=tasks, on_failure=policy, idempotency_key=key)

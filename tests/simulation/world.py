@@ -20,13 +20,14 @@ from perdure.store.wakeups import Topic
 from perdure.worker.context import Context as HandlerContext
 from perdure.worker.loop import Worker
 from perdure.worker.worker_settings import WorkerSettings
-from simulation import workload
+from simulation import policies, workload
 from simulation.clients import Client, ClientLog
 from simulation.clocks import Machine, ProcessClock
 from simulation.coverage import VERBS, Coverage
 from simulation.faults import READS, Carried, Disk, FaultPlan, Network
 from simulation.observer import Observer
 from simulation.processes import RUNNING_AS, Process
+from simulation.standing import WithStanding
 from simulation.witness import Witness
 
 WORKER = Principal("worker")
@@ -35,7 +36,7 @@ DEFINITION_VERBS = frozenset({"put"})
 SCHEDULE_VERBS = frozenset({"fire"})
 NOBODY = Context()
 """The context of what belongs to no process."""
-CHANGES_NO_TASK = frozenset({"put", "order", "cancel_job"})
+CHANGES_NO_TASK = frozenset({"put", "order", "cancel_job", "trip_breaker", "reset_breaker"})
 """What others should hear of though no task moves."""
 SETTINGS = EngineSettings(cancel_grace=5.0, unroutable_after=40.0, worker_active=30.0, lease=10.0)
 
@@ -84,6 +85,8 @@ class World:
         self.runs: dict[str, int] = {}
         self.first_instants: dict[str, int] = {}
         """Of each schedule."""
+        self.kinds = workload.registry(self)
+        """The same handlers for all workers: each knows in which process it runs."""
         self.over = False
         loop = asyncio.get_running_loop()
         self.machine = Machine(loop)
@@ -121,7 +124,7 @@ class World:
     async def node(self, process: Process, clock: ProcessClock) -> Node:
         """Open the store for a process, and its engine."""
         store = await SqliteStore.open(self.path, clock=clock, inline=True, synchronous="OFF")
-        ledger = Carried(self.network, process, store.ledger, LEDGER_VERBS)
+        ledger = WithStanding(Carried(self.network, process, store.ledger, LEDGER_VERBS), store.ledger, self.witness)
         wired = Wired(
             store.capabilities,
             ledger,
@@ -145,12 +148,22 @@ class World:
         self.machine.restart()
         await self.open_behind()
 
-    async def resume_queues(self) -> None:
-        """Let every queue be claimed, as an operator would; `plain` keeps no dead letters."""
+    async def declare(self) -> None:
+        """Say what holds in this life from the beginning on."""
+        await policies.declare(self.operators, self.kinds.definitions())
+
+    async def resume(self) -> None:
+        """Let everything be claimed, as an operator would."""
+        await policies.resume(self.operators)
+
+    @property
+    def operators(self) -> Engine:
+        """An engine of operators whose calls never fail."""
         assert self.behind is not None
-        for name in ("default", "aside", "plain"):
-            document = '{"dead_letters": false}' if name == "plain" else "{}"
-            await self.behind.definitions.put("default", "queue", name, document, "operator")
+        clock = ProcessClock(self.machine)
+        drawn = Chance(0)
+        store: Any = self.behind
+        return Engine(store, clock=clock, ids=Ids(clock, drawn.bits), chance=drawn)
 
     async def close(self) -> None:
         """Let go of the database."""
@@ -187,12 +200,12 @@ class World:
         duties = node.engine.duty_runner()
         if self.healthy or chance.random() < 0.5:
             duties.start()
-        kinds = workload.registry(self)
+        kinds = self.kinds
         await self._declare(node, kinds)
         settings = WorkerSettings(
             concurrency=chance.choice((1, 2, 4)),
             prefetch=chance.choice((None, 0, 4)),
-            queues=("default", "aside", "plain"),
+            queues=policies.QUEUES,
             grace=chance.choice((0.0, 2.0)),
             stop_grace=2.0,
             control_interval=chance.choice((0.5, 2.0)),
@@ -262,7 +275,7 @@ class World:
         self.coverage.facts["calls"] += 1
         changed = verb in CHANGES_NO_TASK
         if (verb in LEDGER_VERBS and verb not in READS) or verb in SCHEDULE_VERBS:
-            changed |= self.witness.committed(verb, arguments, answer, self.store_us())
+            changed |= self.witness.committed(verb, arguments, answer, self.store_us(), who)
         self.log(who, verb, _told(answer))
         if node is not None and changed:
             self._hint_others(node)
