@@ -62,3 +62,53 @@ def test_a_node_given_for_its_result_is_refused(app):
         with pytest.raises(perdure.Misuse, match=r"use node\.result"):
             job.add("add", **wrong)
     job.__exit__(ValueError, ValueError(), None)
+
+
+def test_one_limit_instead_of_a_list_is_refused_at_the_decorator(app):
+    with pytest.raises(perdure.Misuse, match=r"task 'resize': limits must be a list, such as \[perdure.Limit"):
+        app.task("resize", limits=perdure.Limit(concurrency=2))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"limits": [perdure.Limit(concurrency=2), perdure.Limit(rate=2, per=1, by=("width", "custmer"))]},
+        {"fair_by": "custmer"},
+        {"unique": perdure.Unique(by="custmer")},
+    ],
+)
+def test_a_field_that_the_handler_does_not_take_cannot_make_keys(app, options):
+    (name,) = options
+
+    def resize(customer: str, width: int = 0) -> None: ...
+
+    with pytest.raises(
+        perdure.Misuse,
+        match=f"{name} of 'resize' is by 'custmer', which its handler does not take: it takes customer, width",
+    ):
+        app.task("resize", **options)(resize)
+
+    def takes_more(**fields: str) -> None: ...
+
+    def takes_whole(order: dict[str, str], /) -> None: ...
+
+    app.task("more", **options)(takes_more)
+    app.task("whole", **options)(takes_whole)
+    app.task("newer", **options, upcasts={"older": dict})(resize)  # A payload of the older kind may have it.
+
+
+@pytest.mark.parametrize("after", ["add-1", None])
+def test_one_parent_instead_of_a_list_is_refused(app, after):
+    job = app.job("sums")
+    node = job.add("add", left=1)
+    with pytest.raises(perdure.Misuse, match=r"after= takes a list of tasks, not one: write after=\[('add-1'|node)\]"):
+        job.add("add", left=2, after=after or node)
+    job.hand_over()
+
+
+def test_a_result_inside_a_field_of_a_kind_elsewhere_is_refused(app):
+    job = app.job("sums")
+    node = job.add("add", left=1)
+    with pytest.raises(perdure.Invalid, match="the <result of 'add-1'> is inside another value of 'elsewhere'"):
+        job.add("elsewhere", numbers=[node.result, 4])
+    job.hand_over()

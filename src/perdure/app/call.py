@@ -4,7 +4,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from perdure.app.node import Node
-from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_plain, is_result
+from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_plain, is_result, refuse_result_inside
 from perdure.errors import Misuse
 
 Target = Task[..., Any] | Call[Any] | str
@@ -51,7 +51,9 @@ def call_of(
         if args:
             raise Misuse(f"kind {kind!r} is not one of this app's tasks: give its fields by name, or payload=")
         results = {name: value for name, value in fields.items() if is_result(value)}
-        return Call(kind, {name: fields[name] for name in fields if name not in results}, said, results=results)
+        given = {name: fields[name] for name in fields if name not in results}
+        refuse_result_inside(kind, given.values())
+        return Call(kind, given, said, results=results)
     return task.call(*args, **fields).with_options(**said)
 
 

@@ -104,6 +104,9 @@ class JobBuilder:
         """
         if self._done:
             raise Misuse(f"job {self.name!r} is submitted or given up: no task can be added to it any more")
+        if isinstance(after, str | Node):
+            example = repr(after) if isinstance(after, str) else "node"
+            raise Misuse(f"after= takes a list of tasks, not one: write after=[{example}]")
         own = {"after": after, "name": name, "trigger": trigger != "all_succeeded", "on_failure": on_failure}
         said = [keyword for keyword, value in own.items() if value]
         call = call_of(task, args, fields, payload=payload, known=self._known, keywords=said)

@@ -1,7 +1,7 @@
 """What `@app.task` makes of a function, and a call of it that has not been submitted yet."""
 
 import functools
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -126,6 +126,17 @@ def _result_inside(value: object) -> ResultOf | None:
     return next((found for each in inner if (found := _result_inside(each)) is not None), None)
 
 
+def refuse_result_inside(kind: str, values: Iterable[object]) -> None:
+    """Raise `Invalid` where a result to come is a part of one of these values."""
+    for value in values:
+        if (result := _result_inside(value)) is not None:
+            raise Invalid(
+                f"the {result!r} is inside another value of {kind!r}: only a whole field, or a list of"
+                " nothing else, can be results. Depend on the task with after=[...] and read ctx.parents",
+                field="payload",
+            ) from None
+
+
 class Call(msgspec.Struct, Generic[R_co], frozen=True):
     """A kind with its payload and options, ready to be submitted, alone or among many."""
 
@@ -186,13 +197,7 @@ class Task(Generic[P, R_co]):
         try:
             return self.handler.bind(args, fields, later)
         except Invalid:
-            for value in (*args, *fields.values()):
-                if (result := _result_inside(value)) is not None:
-                    raise Invalid(
-                        f"the {result!r} is inside another value of {self.kind!r}: only a whole field, or a list of"
-                        " nothing else, can be results. Depend on the task with after=[...] and read ctx.parents",
-                        field="payload",
-                    ) from None
+            refuse_result_inside(self.kind, (*args, *fields.values()))
             raise
 
     def _call_with_results(self, args: tuple[Any, ...], fields: dict[str, Any]) -> Call[R_co]:

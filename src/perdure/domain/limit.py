@@ -12,6 +12,7 @@ from perdure.domain.limits import (
     LIMITS_MAX,
     SECOND_US,
 )
+from perdure.domain.payload_fields import payload_fields
 from perdure.errors import Invalid
 
 
@@ -52,7 +53,7 @@ class Limit:
             )
         if self.per is not None:
             _check_seconds(self.per)
-        object.__setattr__(self, "by", _fields(self.by))
+        object.__setattr__(self, "by", payload_fields(self.by, LIMIT_BY_MAX))
         object.__setattr__(self, "when_full", _when_full(self.when_full))
         if self.when_full is not WhenFull.QUEUE and self.concurrency is None:
             raise Invalid("when_full is said of a concurrency only", field="when_full")
@@ -73,6 +74,8 @@ class Limit:
 
 def check_limits(limits: Sequence[Limit]) -> tuple[Limit, ...]:
     """The limits of one kind. Raises `Invalid` where two are of one sort by the same fields, or one is no `Limit`."""
+    if not isinstance(limits, list | tuple):
+        raise Invalid("limits must be a list, such as [perdure.Limit(concurrency=2)]", field="limits")
     if len(limits) > LIMITS_MAX:
         raise Invalid(f"a kind may have {LIMITS_MAX} limits at most, not {len(limits)}", field="limits")
     seen = set()
@@ -100,7 +103,7 @@ def fair_gate(kind: str, by: Sequence[str], key: str, queue: str, priority: int)
 def check_fair_by(by: object) -> tuple[str, ...]:
     """Fields of the payload whose values take turns. Raises `Invalid`."""
     try:
-        return _fields(by)
+        return payload_fields(by, LIMIT_BY_MAX)
     except Invalid as problem:
         raise Invalid(f"fair_{problem.message}", field="fair_by") from None
 
@@ -116,15 +119,6 @@ def _check_seconds(per: object) -> None:
     low, high = LIMIT_PER_MIN_US / SECOND_US, LIMIT_PER_MAX_US / SECOND_US
     if isinstance(per, bool) or not isinstance(per, int | float) or not low <= per <= high:
         raise Invalid(f"per must be between {low:g} and {high:g} seconds", field="per")
-
-
-def _fields(by: object) -> tuple[str, ...]:
-    fields = (by,) if isinstance(by, str) else by
-    if not isinstance(fields, tuple | list) or not all(isinstance(each, str) and each for each in fields):
-        raise Invalid("by must be the name of a payload's field, or several names", field="by")
-    if len(fields) > LIMIT_BY_MAX or len({*fields}) < len(fields):
-        raise Invalid(f"by may name {LIMIT_BY_MAX} fields at most, each once", field="by")
-    return tuple(fields)
 
 
 def _when_full(said: WhenFull) -> WhenFull:

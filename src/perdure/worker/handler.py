@@ -98,6 +98,8 @@ class Handler:
         self.context_name = _context_name(kind, parameters, hints, self.is_async)
         data = [each for each in parameters if each.name != self.context_name]
         self._codec = PayloadCodec(kind, data, hints)
+        if not self.upcasters:  # An older kind may have fields that this one has not.
+            _check_fields(kind, self._codec, self.defaults)
         self.bare = self.context_name is None
         """It takes no context."""
 
@@ -229,3 +231,18 @@ def _is_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
     if hint is None:
         return parameter.name == "ctx"
     return hint in (Context, SyncContext) or Context in getattr(hint, "__args__", ())
+
+
+def _check_fields(kind: str, codec: PayloadCodec, defaults: Defaults) -> None:
+    """Raise `Misuse` where a limit, turns or uniqueness are by a field that no payload has: all tasks would be one."""
+    if codec.is_open:
+        return
+    said = [("limits", limit.by) for limit in defaults.limits]
+    said += [("fair_by", defaults.fair_by), ("unique", defaults.unique.by if defaults.unique is not None else ())]
+    for option, fields in said:
+        for field in fields:
+            if field not in codec.names:
+                known = f"it takes {', '.join(codec.names)}" if codec.names else "it takes none"
+                raise Misuse(
+                    f"{option} of {kind!r} is by {field!r}, which its handler does not take: {known}", kind=kind
+                )

@@ -68,6 +68,11 @@ class PayloadCodec:
         except TypeError as error:
             raise Misuse(f"the parameters of {self._kind!r} cannot be described: {error}", kind=self._kind) from error
 
+    @property
+    def is_open(self) -> bool:
+        """A payload may have other fields than `names`."""
+        return self._takes_more or self.whole is not None
+
     def convert(self, body: Body) -> dict[str, Any]:
         """The handler's arguments by name. Raises `BadPayload`."""
         if body.encoding != "json":
