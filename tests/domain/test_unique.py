@@ -15,6 +15,9 @@ SECOND = 1_000_000
     ("said", "field"),
     [
         ({"by": ""}, "by"),
+        ({"by": "a\0"}, "by"),
+        ({"by": "\ud800"}, "by"),
+        ({"by": ("a", "x" * 129)}, "by"),
         ({"by": 7}, "by"),
         ({"by": ("a", "a")}, "by"),
         ({"by": tuple("abcdefghi")}, "by"),

@@ -43,6 +43,8 @@ LIMITS_MAX = 8
 LIMIT_MAX = 100_000
 """At once, or in one stretch of a rate."""
 LIMIT_BY_MAX = 8
+FIELD_NAME_MAX_BYTES = 128
+"""Of a payload's field by which a limit or a unique key holds: eight of them fit into an index of every store."""
 LIMIT_PER_MIN_US = 1_000
 LIMIT_PER_MAX_US = 31 * 24 * 3600 * SECOND_US
 LIMIT_KEY_MAX_CHARS = 200

@@ -16,6 +16,7 @@ from perdure.domain.limits import (
     UNIQUE_WITHIN_MAX_US,
     UNIQUE_WITHIN_MIN_US,
 )
+from perdure.domain.payload_fields import payload_fields
 from perdure.domain.states import UNFINISHED, WAITING, TaskState
 from perdure.errors import Invalid
 
@@ -75,7 +76,7 @@ class Unique:
     max_wait: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by", _fields(self.by))
+        object.__setattr__(self, "by", payload_fields(self.by, UNIQUE_BY_MAX))
         choice = _on_conflict(self.on_conflict)
         object.__setattr__(self, "on_conflict", choice.value)
         object.__setattr__(self, "states", _states(self.states))
@@ -153,15 +154,6 @@ class UniqueKey:
 
 def _us(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * SECOND_US)
-
-
-def _fields(by: object) -> tuple[str, ...]:
-    fields = (by,) if isinstance(by, str) else by
-    if not isinstance(fields, tuple | list) or not all(isinstance(each, str) and each for each in fields):
-        raise Invalid("by must be the name of a payload's field, or several names", field="by")
-    if len(fields) > UNIQUE_BY_MAX or len({*fields}) < len(fields):
-        raise Invalid(f"by may name {UNIQUE_BY_MAX} fields at most, each once", field="by")
-    return tuple(fields)
 
 
 def _on_conflict(said: object) -> OnConflict:

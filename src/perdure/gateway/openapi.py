@@ -57,7 +57,7 @@ BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
 }
 _SHARE = {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1}, {"type": "null"}]}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": limits.LIMIT_MAX}
-_FIELD = {"type": "string", "minLength": 1}
+_FIELD = {"type": "string", "minLength": 1, "maxLength": limits.FIELD_NAME_MAX_BYTES, "format": "key"}
 _BY = {"anyOf": [_FIELD, {"type": "array", "items": _FIELD, "maxItems": limits.LIMIT_BY_MAX, "uniqueItems": True}]}
 _PER = {
     "type": "number",

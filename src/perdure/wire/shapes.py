@@ -66,7 +66,8 @@ Retention = Annotated[float, _seconds(0, limits.RETENTION_MAX_US)]
 Retentions = Annotated[dict[str, Retention], _told(propertyNames={"enum": sorted(ENDED)})]
 """By the state in which a task ended."""
 Capabilities = Annotated[list[Word], _told(maxItems=limits.CAPABILITIES_MAX)]
-Fields = Annotated[list[Annotated[str, _told(minLength=1)]], _told(maxItems=limits.LIMIT_BY_MAX, uniqueItems=True)]
+FieldName = Annotated[str, _told(minLength=1, maxLength=limits.FIELD_NAME_MAX_BYTES, format="key")]
+Fields = Annotated[list[FieldName], _told(maxItems=limits.LIMIT_BY_MAX, uniqueItems=True)]
 """Names of fields of a payload."""
 Limit = Annotated[int, Meta(ge=1, le=limits.LIST_MAX_ROWS)]
 Wait = Annotated[float, Meta(ge=0, le=WAIT_MAX_SECONDS)]
