@@ -76,8 +76,6 @@ def check_limits(limits: Sequence[Limit]) -> tuple[Limit, ...]:
     """The limits of one kind. Raises `Invalid` where two are of one sort by the same fields, or one is no `Limit`."""
     if not isinstance(limits, list | tuple):
         raise Invalid("limits must be a list, such as [perdure.Limit(concurrency=2)]", field="limits")
-    if not isinstance(limits, list | tuple):
-        raise Invalid("limits must be a list, such as [perdure.Limit(concurrency=2)]", field="limits")
     if len(limits) > LIMITS_MAX:
         raise Invalid(f"a kind may have {LIMITS_MAX} limits at most, not {len(limits)}", field="limits")
     seen = set()
