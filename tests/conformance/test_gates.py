@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from conformance.making import DONE, FAILED, World, retry_in, us
+from perdure.domain import limits
 from perdure.domain.attempt import Lease
 from perdure.domain.gate import Gate, GateSort, WhenFull
+from perdure.domain.limit import Limit, fair_gate
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import Reason, TaskState
 from perdure.store.ledger import Submitted
@@ -54,6 +56,20 @@ async def test_no_more_of_a_key_run_at_once_than_its_limit(world: World) -> None
     leases = await world.claim(10)
     assert [each.hold.task_id for each in leases] == ids[:2]
     assert await world.claim(10) == []
+
+
+async def test_the_longest_key_of_the_longest_fields_of_the_longest_kind_fits_into_every_store(world: World) -> None:
+    chance = random.Random(1)
+
+    def noise(count: int, low: int, high: int) -> str:
+        return "".join(chr(chance.randint(low, high)) for _ in range(count))
+
+    limit = Limit(concurrency=1, by=tuple(noise(limits.FIELD_NAME_MAX_BYTES // 4, 0x20000, 0x2A000) for _ in range(8)))
+    queue, key = noise(limits.QUEUE_MAX_CHARS, 97, 122), noise(limits.LIMIT_KEY_MAX_CHARS, 0x20000, 0x2A000)
+    kind = noise(limits.KIND_MAX_CHARS, 97, 122)
+    given = options(limit.gate(kind, key), fair_gate(kind, limit.by, key, queue, 4))
+    ids = await submit_many(world, 2, queue=queue, kind=kind, options=given)
+    assert await states(world, ids) == {TaskState.QUEUED: 1, TaskState.PENDING: 1}
 
 
 async def test_the_answer_of_a_submit_tells_who_waits(world: World) -> None:

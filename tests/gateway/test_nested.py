@@ -133,6 +133,16 @@ def test_whatever_has_a_wrong_type_is_refused_wherever_it_lies(route):
             assert refused.startswith(name), (refused, name)
 
 
+async def test_a_refusal_is_short_however_long_the_name_is_that_it_is_about(asker: Asker):
+    name = "ä" * 100_000
+    for body in ({name: 1}, {"kind": "k", "retry": {name: 1}}, {"kind": "k", "unique": {"on_conflict": name}}):
+        refused = await asker.ask("POST", "/v1/tasks", body)
+        assert refused.status == 422
+        assert refused.json["code"] == "invalid"
+        assert refused.json["field"]
+        assert len(refused.data) < 10_000
+
+
 def test_a_name_that_is_written_in_escapes_hides_nothing():
     [route] = [each for each in ROUTES if each.name == "submit_tasks"]
     data = b'{"kind":"k","r\\u0065try":{"max_atempts":3}}'

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perdure import errors
+from perdure.engine.bounded_text import shortened
 from perdure.errors import Invalid, Malformed, PerdureError, Refused, StoreUnusable, Unavailable
 from perdure.gateway import access, refusals
 from perdure.wire.problem import MEDIA_TYPE
@@ -22,6 +23,8 @@ UNSAID = {
 }
 INTERNAL = "something went wrong inside the gateway; its log has the facts under this request id"
 RETRY_AFTER_SECONDS = 1
+TEXT_MAX_CHARS = 2_000
+"""A longer text of a problem, such as the name of a field that nobody knows, is cut."""
 
 
 class Told(NamedTuple):
@@ -117,14 +120,18 @@ def _detail(error: PerdureError) -> str:
     for cls, words in UNSAID.items():
         if isinstance(error, cls):
             return words
-    return error.message if isinstance(error, Refused) else INTERNAL
+    return _cut(error.message) if isinstance(error, Refused) else INTERNAL
+
+
+def _cut(text: str) -> str:
+    return str(text) if len(text) <= TEXT_MAX_CHARS else shortened(text, TEXT_MAX_CHARS)
 
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return str(value)
+        return _cut(value)
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
