@@ -1,13 +1,15 @@
 """What scripts rely on: exit codes, one line on standard error, JSON and nothing else on standard output."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.conftest import Perdure
-from perdure.cli import problems
+from perdure.cli import main, problems
 from perdure.cli.main import run
 from perdure.errors import Invalid, PerdureError, StoreBusy
 
@@ -78,6 +80,26 @@ def test_looking_at_a_store_that_is_not_there_is_exit_code_3_and_makes_none(
     assert (answer.code, answer.out) == (3, "")
     assert "there is no store at" in answer.err
     assert not store.exists()
+
+
+def test_an_address_without_http_is_told_how_to_say_a_gateway(perdure: Perdure) -> None:
+    answer = perdure("task", "list", "--store", "127.0.0.1:7373")
+    assert answer.code == 3
+    assert "is it a gateway? Then say http://127.0.0.1:7373" in answer.err
+
+
+def test_a_wait_that_takes_too_long_tells_where_to_look(perdure: Perdure) -> None:
+    answer = perdure("submit", "report.render", "--wait", "--wait-timeout", "0")
+    assert answer.code == 1
+    assert "had not ended after 0 s" in answer.err
+    assert "`perdure task why ID` tells what keeps a task" in answer.err
+
+
+@pytest.mark.parametrize("group", main.app.registered_groups, ids=lambda group: str(group.name))
+def test_the_help_of_a_group_names_each_of_its_commands(group: Any) -> None:
+    commands = {command.name for command in group.typer_instance.registered_commands if not command.hidden}
+    if group.name != "worker":  # Its help says what it does when it is called without a command.
+        assert commands <= set(re.findall(r"[a-z-]+", group.typer_instance.info.help))
 
 
 def test_a_file_that_is_no_database_is_exit_code_3(perdure: Perdure, store: Path) -> None:

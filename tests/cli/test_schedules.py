@@ -57,9 +57,12 @@ def test_one_schedule_is_shown_paused_resumed_asked_for_and_deleted(perdure: Per
     shown = perdure("schedule", "show", "nightly")
     assert "0 3 * * * Europe/Berlin" in shown.out
     assert "task report.render" in shown.out
+    assert '{"kind":"report.render","payload":{"month":"2026-11"}}' in shown.out
+    assert "\nnext " in shown.out
     assert perdure("schedule", "show", "nightly", "--json").json["definition"]["set"] == "crew"
     assert perdure("schedule", "pause", "nightly", "--json").json["paused"] is True
     assert "paused" in perdure("schedule", "list").out
+    assert "\nnext " not in perdure("schedule", "show", "nightly").out
     assert perdure("schedule", "resume", "nightly", "--json").json["paused"] is False
     task = perdure("schedule", "trigger", "nightly").out.strip()
     assert perdure("task", "show", task, "--json").json["principal"] == "schedule:nightly"

@@ -129,7 +129,7 @@ def test_an_app_is_found_in_the_working_directory(store: Path, tmp_path: Path, m
         ("a b:app", Malformed, "not MODULE:APP"),
         ("no_such_thing:app", Misuse, "there is no module 'no_such_thing' in "),
         ("lonely:aplication", Misuse, "no 'aplication'; it has lonely:app"),
-        ("lonely:number", Misuse, "is a int, not a perdure.App"),
+        ("lonely:number", Misuse, "is of type int, not a perdure.App; it has lonely:app"),
         ("needs_more:app", Misuse, "cannot be imported: ModuleNotFoundError: No module named 'not_installed'"),
         ("misspelt:app", Misuse, "cannot be imported: SyntaxError"),
     ],

@@ -146,6 +146,7 @@ TASK = "name: j\ntasks:\n- name: a\n  kind: k\n"
         ("- a\n", 1, "a job is an object"),
         ("name: j\n", 1, "the field 'tasks' is missing"),
         (TASK + "  prioritty: 3\n", 5, "tasks[0] has no field 'prioritty'; did you mean 'priority'?"),
+        (TASK + "  bind: {x: b}\n", 5, "no field 'bind'; did you mean 'bindings'?"),
         (TASK + "  priority: high\n", 5, "tasks[0].priority: expected int | null, got str"),
         (TASK + "  queue: 12\n", 5, "expected str | null, got int"),
         (TASK + "  labels: {team: 5}\n", 5, "put it in quotes"),

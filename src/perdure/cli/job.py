@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from perdure.store.ledger import JobSubmitted
     from perdure.store.views import JobProgress, JobTaskView, JobView, Page
 
-app = typer.Typer(help="Jobs: run, submit, list, show, cancel, retry.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Jobs: run, submit, list, show, progress, gantt, cancel, retry.", no_args_is_help=True, rich_markup_mode=None
+)
 
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job file: YAML, JSON or WfFormat.", show_default=False)

@@ -25,13 +25,24 @@ def load_app(target: str) -> "App":
     value: object = module
     for name in attribute.split("."):
         if not hasattr(value, name):
-            apps = sorted(name for name, each in vars(module).items() if isinstance(each, App))
-            hint = f"; it has {', '.join(f'{module_name}:{each}' for each in apps)}" if apps else ""
-            raise Misuse(f"module {module_name} has no {attribute!r}{hint}", module=module_name)
+            raise Misuse(
+                f"module {module_name} has no {attribute!r}{_apps_of(module_name, module)}", module=module_name
+            )
         value = getattr(value, name)
     if not isinstance(value, App):
-        raise Misuse(f"{target} is a {type(value).__name__}, not a perdure.App", module=module_name)
+        raise Misuse(
+            f"{target} is of type {type(value).__name__}, not a perdure.App{_apps_of(module_name, module)}",
+            module=module_name,
+        )
     return value
+
+
+def _apps_of(module_name: str, module: object) -> str:
+    """What to write instead, as the end of a sentence."""
+    from perdure.app import App
+
+    apps = sorted(name for name, each in vars(module).items() if isinstance(each, App))
+    return f"; it has {', '.join(f'{module_name}:{each}' for each in apps)}" if apps else ""
 
 
 def _imported(module_name: str, folder: str) -> object:

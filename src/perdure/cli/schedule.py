@@ -213,10 +213,10 @@ def write_view(view: "ScheduleView", as_json: bool) -> None:
             ("schedule", view.name),
             ("when", when(view)),
             ("makes", makes(view)),
-            *((name, value) for name, value in sorted(said.items())),
+            *((name, _said(value)) for name, value in sorted(said.items())),
             ("paused", f"since {shown_instant(view.paused_us)} by {view.paused_by}" if view.paused else "no"),
-            ("next", shown_instant(view.next_us)),
-            ("due", shown_instant(view.due_us)),
+            ("next", None if view.paused else shown_instant(view.next_us)),
+            ("due", None if view.paused else shown_instant(view.due_us)),
             ("waiting", shown_instant(view.waiting_us)),
             ("last", shown_instant(view.last_us)),
             ("outcome", outcome),
@@ -225,3 +225,10 @@ def write_view(view: "ScheduleView", as_json: bool) -> None:
             ("etag", view.etag),
         ]
     )
+
+
+def _said(value: object) -> str:
+    """A field of a definition as it may be written into a file."""
+    import msgspec
+
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import getpass
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from perdure.wiring import System
 
 R = TypeVar("R")
+
+_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
 
 
 class Session(NamedTuple):
@@ -80,6 +83,10 @@ def check_exists(store: str) -> None:
         return
     path = Path(sqlite_path(store))
     if not path.exists():
+        if _HOST_AND_PORT.fullmatch(store):
+            raise StoreUnreachable(
+                f"there is no store at {path}: is it a gateway? Then say http://{store}", path=str(path)
+            )
         raise StoreUnreachable(
             f"there is no store at {path}: name one with --store or PERDURE_STORE; `perdure db migrate` makes one",
             path=str(path),

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from perdure.store.ledger import Cancelled
     from perdure.store.views import AttemptView, EventView, Page, TaskFilter, TaskView
 
-app = typer.Typer(help="Tasks: list, show, events, logs, cancel, wait.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Tasks: list, show, events, why, logs, cancel, wait.", no_args_is_help=True, rich_markup_mode=None
+)
 
 BODIES = ("payload", "result")
 

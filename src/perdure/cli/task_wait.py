@@ -8,7 +8,7 @@ from perdure.cli.output import console, plain, write_json, write_note, write_tab
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
 from perdure.cli.unserved import Waiting, note_unserved
-from perdure.errors import NotFound, Unavailable
+from perdure.errors import NotFound, Unavailable, WaitTimedOut
 
 if TYPE_CHECKING:
     from perdure.store.views import Ended
@@ -24,7 +24,11 @@ def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | Non
 
     Raises `WaitTimedOut`, and `NotFound` for a task that the store does not have.
     """
-    ended = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of, note=not as_json))
+    try:
+        ended = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of, note=not as_json))
+    except WaitTimedOut as error:
+        advice = "`perdure task why ID` tells what keeps a task"
+        raise WaitTimedOut(f"{error.message}; {advice}", **error.fields) from None
     if as_json:
         write_json({"tasks": [plain(each) for each in ended]})
     else:

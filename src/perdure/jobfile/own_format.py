@@ -84,7 +84,7 @@ def _refuse_shape(document: Document, message: str) -> NoReturn:
 
 
 def _refuse_unknown(document: Document, path: Path, field: str, known: tuple[str, ...]) -> NoReturn:
-    near = difflib.get_close_matches(field, known, n=1)
+    near = [each for each in known if each.startswith(field)] or difflib.get_close_matches(field, known, n=1)
     advice = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(known))}" if known else ""
     what = f"{written(path)} has" if path else "a job has"
     document.refuse((*path, field), f"{what} no field {field!r}{advice}")
