@@ -116,6 +116,12 @@ class Watched:
             self.observer.handled(held.lease.kind, OUTCOMES[type(outcome)], seconds)
 
 
+WITHOUT_DUTIES = (
+    "no schedule fires and nothing that is lost is ended by this process: `perdure serve --role sweeper` does it,"
+    " or `perdure worker` on the store itself; workers over HTTP do not"
+)
+
+
 class Serving:
     """One process in its roles. `run` serves until `stop`.
 
@@ -170,6 +176,8 @@ class Serving:
                 return await self._work(watched)
             self.listening.set()
             _log.info("serving as %s", self._role)
+            if self._role == "gateway":
+                _log.info("%s", WITHOUT_DUTIES)
             await self._stopping.wait()
         return None
 

@@ -40,6 +40,13 @@ async def get(port: int, path: str) -> str:
     return (await exchange(port, request.encode())).decode()
 
 
+@pytest.mark.parametrize("role", ["gateway", "all"])
+async def test_a_gateway_alone_says_who_runs_the_duties(role: str, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "perdure")
+    async with serving(tmp_path, role):
+        assert ("no schedule fires" in caplog.text) == (role == "gateway")
+
+
 @pytest.mark.parametrize(("role", "what"), [("sweeper", "duties"), ("worker", "worker")])
 async def test_a_role_without_a_gateway_is_watched(role: str, what: str, tmp_path: Path):
     async with serving(tmp_path, role, metrics_listen="127.0.0.1:0") as served:
