@@ -47,14 +47,16 @@ class Client:
             + [self._submit_job] * 4
             + [self._cancel] * 5
             + [self._redrive] * 3
-            + [self._submit_within, self._cancel_job, self._queue, self._postpone, self._order, self._look]
+            + [self._submit_within, self._cancel_job, self._queue, self._postpone, self._order]
+            + [self._look] * 2
             + [self._purge] * 2
             + [self._submit_keyed] * 4
             + [self._submit_only_one] * 4
             + [self._submit_to_both] * 2
             + [self._retry_job] * 3
             + [self._act_by_filter] * 2
-            + [self._change_policy, self._turn_breaker]
+            + [self._change_policy]
+            + [self._turn_breaker] * 2
         )
         while loop.time() < until:
             await asyncio.sleep(self._chance.expovariate(1 / PAUSE_SECONDS))
@@ -193,7 +195,7 @@ class Client:
         name = self._chance.choice(("default", "aside", "plain"))
         await self._engine.pause_queue(name, CLIENT)
         await asyncio.sleep(self._chance.uniform(1.0, 20.0))
-        if self._chance.random() < 0.4:
+        if self._chance.random() < 0.6:
             await self._engine.purge_queue(name, CLIENT)
         await self._told(self._world.asking(self._engine.resume_queue, name, CLIENT), 20)
 

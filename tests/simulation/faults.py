@@ -47,6 +47,25 @@ READS = frozenset(
 )
 
 
+SELDOM = frozenset(
+    {
+        "cancel_job",
+        "discard",
+        "grow",
+        "inputs",
+        "leave",
+        "order",
+        "postpone",
+        "purge",
+        "purge_queue",
+        "receipt_known",
+        "reset_breaker",
+        "trip_breaker",
+    }
+)
+"""Verbs that a life calls once or twice, if at all."""
+
+
 @dataclass
 class FaultPlan:
     """How likely each fault of a call is, and the calls at which processes are to crash."""
@@ -69,7 +88,10 @@ class FaultPlan:
             return chance.choice((0.0, 0.0, 0.01, 0.03, 0.1))
 
         plan = cls(likely(), likely(), likely(), likely(), likely(), likely(), chance.choice((0.0, 0.3, 1.0)))
-        plan.crashes = {site: chance.choice((1, 1, 1, 2, 4, 9)) for site in chance.sample(CRASHES, 6)}
+        plan.crashes = {
+            (verb, when): 1 if verb in SELDOM else chance.choice((1, 1, 1, 2, 4, 9))
+            for verb, when in chance.sample(CRASHES, 7)
+        }
         return plan
 
 

@@ -117,8 +117,8 @@ class JobAccount:
         failed = {n for n, (state, _) in self._ended.items() if state in FAILED}
         must = failed | self._fallen_for(failed)
         may = must
-        if any(self._by_job[self._job or 0][n].row.if_failed == "cancel_job" for n in failed):
-            # All that was cancelled by that runs again too.
+        if any(map(_has_stopped_its_job, self._by_job[self._job or 0].values())):
+            # All that was cancelled by that runs again too, also where the one that failed was redriven since.
             may = must | {n for n, (state, why) in self._ended.items() if state == "cancelled" and why in FALLEN}
         if not must <= began or not began <= may:
             self._wrong(f"retry_job {commit.arguments[1]} began {sorted(began)}, not {sorted(must)} (at most {may})")
@@ -141,3 +141,7 @@ class JobAccount:
                     found.add(child)
                     waiting.append(child)
         return found
+
+
+def _has_stopped_its_job(known: Known) -> bool:
+    return known.row.if_failed == "cancel_job" and not FAILED.isdisjoint(map(TaskState, known.ends.values()))

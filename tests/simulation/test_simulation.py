@@ -11,7 +11,7 @@ import pytest
 from simulation.run import run
 from simulation.sweep import sweep
 
-SEEDS = int(os.environ.get("PERDURE_SIMULATION_SEEDS", "240"))
+SEEDS = int(os.environ.get("PERDURE_SIMULATION_SEEDS", "400"))
 PROCESSES = min(os.cpu_count() or 1, 4)
 TESTS = Path(__file__).parents[1]
 

@@ -218,6 +218,9 @@ def only_one(chance: random.Random) -> list[TaskRequest]:
         if chance.random() < 0.3:
             # Others may have its key when it is to run again.
             payload["ends"] = ["fail", "ok"]
+        if said.on_conflict == "replace":
+            # The next one is to meet it at work, now and then.
+            payload["steps"].append(3.0)
         delay = chance.choice((None, None, 2.0)) if said.on_conflict != "debounce" else None
         made.append(TaskRequest(kind="act", payload=payload, unique=said, delay=delay, timeout=5.0))
     return made
