@@ -43,6 +43,7 @@ async def test_kinds_of_another_organization_hold_nobody_here(bench: Bench) -> N
         (KindDefinition(kind=KIND, schema={"type": "objekt"}), "schema"),
         (KindDefinition(kind=KIND, schema={"$ref": "http://127.0.0.1:9/schema.json"}), "schema"),
         (KindDefinition(kind=KIND, schema=[]), "schema"),  # type: ignore[arg-type]
+        (KindDefinition(kind=KIND, schema={"enum": ["a", "\0"]}), "schema.enum[1]"),
         (KindDefinition(kind=KIND, lease=1.0), "lease"),
         (KindDefinition(kind=KIND, priority=11), "priority"),
         (KindDefinition(kind=KIND, queue=""), "queue"),

@@ -54,6 +54,22 @@ async def stands(bench: Bench, name: str = "s") -> ScheduleView:
     return found
 
 
+@pytest.mark.parametrize(
+    ("payload", "field"),
+    [
+        ({"rows": [1, "a\0"]}, "task.payload.rows[1]"),
+        ({"rows": {"\0": 1}}, "task.payload.rows"),
+        ("\0", "task.payload"),
+    ],
+)
+async def test_what_not_every_store_can_look_into_is_refused_by_name(bench: Bench, payload: Any, field: str) -> None:
+    with pytest.raises(Invalid, match="NUL") as refusal:
+        await declare(bench, task=TaskRequest(kind=KIND, payload=payload))
+    assert refusal.value.fields["field"] == field
+    assert await bench.engine.schedules.get("s", ME) is None
+    await declare(bench, task=TaskRequest(kind=KIND, payload=["\\u0000"]))
+
+
 async def test_a_schedule_makes_a_task_at_each_instant_while_the_duty_runs(bench: Bench) -> None:
     view = await declare(bench, overlap="allow")
     assert view.created

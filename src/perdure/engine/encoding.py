@@ -176,6 +176,16 @@ def _find(value: Any, path: str, at_fault: Any, depth: int = 0) -> str | None:
     return None
 
 
+def check_document(document: str) -> None:
+    """Refuse what not every store can look into: the character NUL. Raises `Invalid` with the path."""
+    if "\\u0000" not in document:
+        return
+    path = _find(decode(document), "", lambda each: isinstance(each, str) and "\0" in each)
+    if path is not None:
+        field = path.removeprefix(".") or "document"
+        raise Invalid(f"{field} has the character NUL, which cannot be kept in a definition", field=field)
+
+
 def shown_path(field: str, steps: list[str | int]) -> str:
     """`payload`, ["a", 1, "b"] -> `payload.a[1].b`."""
     return field + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)

@@ -280,6 +280,7 @@ class Kinds:
         size = len(msgspec.json.encode(definition.schema))
         if size > limits.SCHEMA_MAX_BYTES:
             raise encoding.too_large("schema", limits.SCHEMA_MAX_BYTES, size)
+        encoding.check_document(msgspec.json.encode({"schema": definition.schema}).decode())
 
     async def _put(self, definition: KindDefinition, by: Principal) -> None:
         for tries_left in reversed(range(PUT_TRIES)):

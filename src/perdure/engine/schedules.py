@@ -8,6 +8,7 @@ import msgspec
 from perdure.domain import limits
 from perdure.domain.schedule import Passed, SkipReason, Stretch, due_instants, passed
 from perdure.domain.timing import next_instant
+from perdure.engine import encoding
 from perdure.engine.ask_schedule import AskSchedule
 from perdure.engine.definitions import ANY, NONE
 from perdure.engine.names import WordCheck, check_title
@@ -86,6 +87,7 @@ class Scheduling:
         understand(by.organization, name, wanted, now_us, self._zones, now_us)
         await self._work.build(wanted, by.organization, name, by.name, now_us)
         document = document_of(wanted)
+        encoding.check_document(document)
         for _ in range(PUT_TRIES):
             before = await self._schedules.get(by.organization, name)
             _check_expected(name, before, expected)
