@@ -72,3 +72,55 @@ def test_turns_by_what_is_no_field_are_refused_where_they_are_written(fields: ob
     app = perdure.App(":memory:")
     with pytest.raises(perdure.Misuse, match="fair_by"):
         app.task("x", fair_by=fields)  # type: ignore[call-overload]
+
+
+async def test_gates_and_pauses_are_told(tmp_path: Path) -> None:
+    app = perdure.App(str(tmp_path / "limits.db"))
+
+    @app.task("send", limits=[perdure.Limit(concurrency=1, by="customer")])
+    async def send(customer: str) -> None: ...
+
+    async with app:
+        first, second, other = [await app.submit(send, customer) for customer in ("acme", "acme", "other")]
+        page = await app.flow.gates("send", limit=1)
+        (gate,) = page.rows
+        assert ([each.task for each in gate.holders], [each.task for each in gate.next]) == ([first.id], [second.id])
+        (gate,) = (await app.flow.gates("send", limit=1, cursor=page.cursor)).rows
+        assert [each.task for each in gate.holders] == [other.id]
+        (gate,) = (await app.flow.gates("send", key="other")).rows
+        assert (gate.key, gate.taken, gate.waiting) == ('"other"', 1, 0)
+        assert [each.key for each in (await app.flow.gates("send", waiting=True)).rows] == ['"acme"']
+        with pytest.raises(perdure.NotFound):
+            await app.flow.gates("nobody")
+        await app.flow.pause_queue("mail")
+        (told,) = await app.flow.pauses()
+        assert (told.type, told.name, told.state, told.actor) == ("queue", "mail", "paused", app.principal.name)
+
+
+@pytest.mark.parametrize(
+    ("by", "payload", "said"),
+    [
+        ("customer", {"customer": 7}, "7"),
+        ("customer", {"customer": "7"}, "7"),
+        ("customer", {}, "null"),
+        ("customer", {"customer": "x" * 5_000}, "x" * 5_000),
+        (("customer", "region"), {"customer": "a", "region": 1}, '[ "a", 1 ]'),
+        ("customer", {"customer": "Zo\u00eb \U0001f600"}, "Zo\u00eb \U0001f600"),
+    ],
+)
+def test_a_key_may_be_said_plainly(
+    tmp_path: Path, by: str | tuple[str, ...], payload: dict[str, object], said: str
+) -> None:
+    app = perdure.App(str(tmp_path / "limits.db"))
+
+    @app.task("send", limits=[perdure.Limit(concurrency=1, by=by)])
+    def send(customer: object = None, region: object = None) -> None: ...
+
+    with app.sync as sync:
+        sync.submit(send, **payload)
+        sync.submit(send, customer="another", region="another")
+        (gate,) = sync.flow.gates("send", key=said).rows
+        assert gate.taken == 1
+        assert [each.key for each in sync.flow.gates("send", key=gate.key).rows] == [gate.key]
+        sync.flow.pause_kind("send")
+        assert [each.type for each in sync.flow.pauses()] == ["kind"]

@@ -14,6 +14,7 @@ from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, 
 from perdure.errors import NotFound
 from perdure.gateway.paths import Paths
 from perdure.gateway.routes import ROUTES
+from perdure.store.flow_views import GateFilter
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.views import TaskFilter
 
@@ -80,6 +81,14 @@ CALLS = [
     lambda each: each.views.job_tasks("default", ID),
     lambda each: each.views.job_events("default", ID),
     lambda each: each.views.queues("default"),
+    lambda each: each.views.breakers("default"),
+    lambda each: each.flow.gates("a/b", BY, GateFilter(("x",), waiting=True), 10, "c"),
+    lambda each: each.flow.pauses(BY),
+    lambda each: each.flow.pause("kind", "a/b", BY),
+    lambda each: each.flow.resume("organization", "default", BY),
+    lambda each: each.flow.limit("queue", "a/b", {"rate": 1}, BY),
+    lambda each: each.flow.trip("a/b", BY, 5),
+    lambda each: each.flow.reset("k", BY),
     lambda each: each.views.workers("default", None),
     lambda each: each.views.overview("default"),
 ]

@@ -48,7 +48,7 @@ async def example(name: str, asker: Asker) -> tuple[str, Any, Any]:
             assert (await asker.ask("PUT", "/v1/schedules/nightly", BODIES["put_schedule"])).status == 201
     path = path.replace("{queue}", "default").replace("{code}", "invalid")
     path = path.replace("{organization}", "default").replace("{kind}", "email.send")
-    if name in ("show_kind", "trip_kind", "reset_kind"):
+    if name in ("show_kind", "trip_kind", "reset_kind", "list_gates"):
         declared = {"kinds": [{"kind": "email.send", "breaker": {"failures": 5}}]}
         assert (await asker.ask("POST", "/v1/kinds", declared)).status == 204
     if route.conditional and route.method != "PUT":

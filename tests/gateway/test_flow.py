@@ -69,3 +69,53 @@ async def test_limits_are_changed_one_by_one(asker: Asker):
         assert (refused.status, refused.json["field"]) == (422, next(iter(body))), json.dumps(body)
     weight = await asker.ask("PATCH", "/v1/organizations/default/limits", {"weight": 2})
     assert weight.json["weight"] == 2
+
+
+async def test_gates_tell_who_has_their_slots_and_who_is_next(asker: Asker):
+    assert (await asker.ask("GET", f"{KIND}/gates")).status == 404
+    declared = {"kinds": [{"kind": "email.send", "limits": [{"concurrency": 1, "by": ["customer"]}]}]}
+    assert (await asker.ask("POST", "/v1/kinds", declared)).status == 204
+    assert (await asker.ask("GET", f"{KIND}/gates")).json["gates"] == []
+    ids = []
+    for customer in ("acme", "acme", "b c"):
+        sent = {"kind": "email.send", "payload": {"customer": customer}}
+        ids.append((await asker.ask("POST", "/v1/tasks", sent)).json["id"])
+    await registered(asker)
+    await claimed(asker)
+    first, other = (await asker.ask("GET", f"{KIND}/gates")).json["gates"]
+    assert (first["name"], first["key"], first["slots"]) == ("email.send by customer", '"acme"', 1)
+    assert (first["taken"], first["waiting"], other["waiting"]) == (1, 1, 0)
+    [holder] = first["holders"]
+    assert (holder["task"], holder["state"], holder["since_at"] is not None) == (ids[0], "leased", True)
+    assert holder["worker"]
+    assert [each["task"] for each in first["next"]] == [ids[1]]
+    for said in ("b c", '"b c"'):
+        found = (await asker.ask("GET", f"{KIND}/gates", query=(("key", said),))).json["gates"]
+        assert [each["key"] for each in found] == ['"b c"']
+    assert (await asker.ask("GET", f"{KIND}/gates", query=(("key", "a\0"),))).json["gates"] == []
+    waiting = (await asker.ask("GET", f"{KIND}/gates", query=(("waiting", "true"),))).json["gates"]
+    assert [each["key"] for each in waiting] == ['"acme"']
+    page = (await asker.ask("GET", f"{KIND}/gates", query=(("limit", "1"),))).json
+    rest = (await asker.ask("GET", f"{KIND}/gates", query=(("limit", "1"), ("cursor", page["cursor"])))).json
+    assert [each["key"] for each in (*page["gates"], *rest["gates"])] == ['"acme"', '"b c"']
+    assert rest["cursor"] is None
+
+
+async def test_one_list_tells_of_everything_that_is_stopped(asker: Asker):
+    assert (await asker.ask("GET", "/v1/pauses")).json["pauses"] == []
+    await declare(asker)
+    schedule = {"cron": "0 3 * * *", "task": {"kind": "email.send"}}
+    assert (await asker.ask("PUT", "/v1/schedules/nightly", schedule)).status == 201
+    for path in ("/v1/queues/mail", KIND, "/v1/organizations/default", "/v1/schedules/nightly"):
+        assert (await asker.ask("POST", f"{path}/pause")).status == 200
+    assert (await asker.ask("POST", f"{KIND}/trip")).status == 200
+    told = (await asker.ask("GET", "/v1/pauses")).json["pauses"]
+    assert {(each["type"], each["name"], each["state"]) for each in told} == {
+        ("queue", "mail", "paused"),
+        ("kind", "email.send", "paused"),
+        ("organization", "default", "paused"),
+        ("schedule", "nightly", "paused"),
+        ("breaker", "email.send", "open"),
+    }
+    assert all(each["since_at"] and each["actor"] for each in told)
+    assert [each["type"] for each in told if each["until_at"]] == ["breaker"]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from perdure.engine.flow import FlowOperations
 from perdure.store.definitions import DefinitionType
-from perdure.store.views import BreakerView
+from perdure.store.flow_views import GateFilter, PauseView
+from perdure.store.views import BreakerView, Page
 
 if TYPE_CHECKING:
     from perdure.app.app import App
@@ -75,6 +76,20 @@ class AppFlow:
         """How the breakers of kinds stand."""
         return await (await self._app.operations()).views.breakers(self._app.principal.organization)
 
+    async def gates(
+        self, kind: str, *, key: str | None = None, waiting: bool = False, limit: int = 20, cursor: str | None = None
+    ) -> Page:
+        """How the gates of a kind's limits stand: who has their slots, how many tasks wait, who is next. `key`: only
+        that of one value of the fields `by` which a limit holds; `waiting`: only those at which tasks wait. Go on with
+        the page's `cursor`. Raises `NotFound`.
+        """
+        where = GateFilter(() if key is None else (key,), waiting)
+        return await (await self._operations()).gates(kind, self._app.principal, where, limit, cursor)
+
+    async def pauses(self) -> Sequence[PauseView]:
+        """What is stopped, since when and by whom: what is paused, and breakers that are not closed."""
+        return await (await self._operations()).pauses(self._app.principal)
+
     async def _set_paused(self, type: DefinitionType, name: str, paused: bool) -> None:
         operations = await self._operations()
         await (operations.pause if paused else operations.resume)(type, name, self._app.principal)
@@ -136,3 +151,14 @@ class SyncFlow:
     def breakers(self) -> Sequence[BreakerView]:
         """See `AppFlow.breakers`."""
         return self._app.sync.portal.call(self._app.flow.breakers)
+
+    def gates(
+        self, kind: str, *, key: str | None = None, waiting: bool = False, limit: int = 20, cursor: str | None = None
+    ) -> Page:
+        """See `AppFlow.gates`."""
+        flow = self._app.flow
+        return self._app.sync.portal.call(flow.gates, kind, key=key, waiting=waiting, limit=limit, cursor=cursor)
+
+    def pauses(self) -> Sequence[PauseView]:
+        """See `AppFlow.pauses`."""
+        return self._app.sync.portal.call(self._app.flow.pauses)

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli.breakers import breaker_facts, breaker_line
-from perdure.cli.options import JsonOption, StoreOption
+from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption
 from perdure.cli.policies import set_paused
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
     from perdure.engine.kinds import Kind
-    from perdure.store.views import BreakerView
+    from perdure.store.views import BreakerView, Page
 
-app = typer.Typer(help="Kinds: list, show, pause, resume, trip, reset.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Kinds: list, show, gates, pause, resume, trip, reset.", no_args_is_help=True, rich_markup_mode=None
+)
 
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="The kind of task.", show_default=False)]
 
@@ -78,6 +80,36 @@ def show(kind: KindName, store: StoreOption = None, json: JsonOption = False) ->
         ("breaker", breaker_line(breaker) if breaker is not None else "-"),
     ]
     write_facts(facts)
+
+
+@app.command("gates")
+def gates(
+    kind: KindName,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", help="Only the gates of this value of the fields `by`; may be repeated."),
+    ] = None,
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only the gates at which tasks wait.")] = False,
+    limit: LimitOption = 20,
+    cursor: CursorOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the gates of a kind's limits: who has their slots, how many tasks wait, who is next."""
+    from perdure.cli.gates import write_gates
+    from perdure.cli.output import write_json
+    from perdure.cli.session import on_store
+    from perdure.store.flow_views import GateFilter
+
+    async def read(session: "Session") -> "Page":
+        where = GateFilter(tuple(key or ()), waiting)
+        return await session.operations.flow.gates(kind, session.principal, where, limit, cursor)
+
+    page = on_store(store, read)
+    if json:
+        write_json({"gates": page.rows, "cursor": page.cursor})
+    else:
+        write_gates(page)
 
 
 @app.command("pause")

@@ -18,6 +18,7 @@ from perdure.cli import (
     job,
     kind,
     organization,
+    pauses,
     queue,
     schedule,
     serve,
@@ -45,6 +46,7 @@ app.command("dev")(dev.dev)
 app.command("serve")(serve.serve)
 app.command("submit")(submit.submit)
 app.command("doctor")(doctor.doctor)
+app.command("pauses")(pauses.pauses)
 worker_orders.add_to(worker.app)
 app.add_typer(worker.app, name="worker")
 app.add_typer(task.app, name="task")

@@ -1,27 +1,29 @@
 """What may start, over HTTP: pauses, limits and breakers. The gateway decides who acts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from perdure import wire
 from perdure.client.transport import Request, Transport
-from perdure.client.views import quoted
+from perdure.client.views import RemoteViews, quoted
 from perdure.engine.definitions import TYPES
-from perdure.engine.flow import LIMITED
+from perdure.engine.flow import ALL_GATES, LIMITED
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid
 from perdure.store.definitions import DefinitionType
-from perdure.store.views import BreakerView
+from perdure.store.flow_views import GateFilter, PauseView
+from perdure.store.views import BreakerView, Page
 from perdure.wire.telling import read
 
 
 class RemoteFlow:
     """Meets `FlowOperations`."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, views: RemoteViews) -> None:
         self._transport = transport
+        self._views = views
 
     async def pause(self, type: DefinitionType, name: str, by: Principal) -> None:
         """See `FlowOperations`."""
@@ -49,6 +51,16 @@ class RemoteFlow:
     async def reset(self, kind: str, by: Principal) -> BreakerView:
         """See `FlowOperations`."""
         return await self._turned(Request("POST", f"{_path('kind', kind)}/reset"))
+
+    async def gates(
+        self, kind: str, by: Principal, where: GateFilter = ALL_GATES, limit: int = 20, cursor: str | None = None
+    ) -> Page:
+        """See `FlowOperations`."""
+        return await self._views.gates(by.organization, kind, where, limit, cursor)
+
+    async def pauses(self, by: Principal) -> Sequence[PauseView]:
+        """See `FlowOperations`."""
+        return await self._views.pauses(by.organization)
 
     async def _turned(self, request: Request) -> BreakerView:
         return read(await self._transport.ask(request, wire.KindBreaker), BreakerView)

@@ -78,9 +78,10 @@ class RemoteOperations:
         self._worker = WorkerCalls(transport, ids)
         self._definitions = RemoteDefinitions(transport)
         self._gathering = Gathering(self._submit)
-        self.views: Views = RemoteViews(transport, self._watch)
+        views = RemoteViews(transport, self._watch)
+        self.views: Views = views
         self.schedules: ScheduleOperations = RemoteSchedules(transport)
-        self.flow: FlowOperations = RemoteFlow(transport)
+        self.flow: FlowOperations = RemoteFlow(transport, views)
 
     # Submitting
 

@@ -11,6 +11,7 @@ from perdure.domain import ids, limits
 from perdure.domain.states import JobState
 from perdure.domain.why import Obstacle
 from perdure.errors import NotFound
+from perdure.store.flow_views import GateFilter, PauseView
 from perdure.store.views import (
     AttemptView,
     BreakerView,
@@ -30,7 +31,7 @@ from perdure.store.views import (
     WorkerView,
 )
 from perdure.wire import shapes
-from perdure.wire.telling import read, read_counts
+from perdure.wire.telling import read, read_counts, read_gate
 
 V = TypeVar("V")
 
@@ -143,6 +144,19 @@ class RemoteViews:
         """The breakers of kinds that have one, by kind."""
         answer = await self._get("/v1/breakers", wire.Breakers)
         return [read(each, BreakerView) for each in answer.breakers]
+
+    async def gates(
+        self, organization: str, kind: str, where: GateFilter, limit: int, cursor: str | None = None
+    ) -> Page:
+        """`GateView`s of the gates of a kind."""
+        query = {"key": list(where.keys), "waiting": "true" if where.waiting else "false", "limit": limit}
+        page = await self._get(f"/v1/kinds/{quoted(kind)}/gates", wire.Gates, _paged(query, cursor))
+        return Page([read_gate(each) for each in page.gates], page.cursor)
+
+    async def pauses(self, organization: str) -> list[PauseView]:
+        """What is stopped."""
+        answer = await self._get("/v1/pauses", wire.Pauses)
+        return [read(each, PauseView) for each in answer.pauses]
 
     async def workers(self, organization: str, active_us: int | None) -> list[WorkerView]:
         """Workers seen within `active_us`; all that are kept when `None`."""

@@ -8,14 +8,16 @@ from typing import Any, Protocol
 from perdure.domain import limits
 from perdure.domain.breaker import Breaker, BreakerEvent, BreakerTurn
 from perdure.engine.definitions import NONE, Document, Documents
-from perdure.engine.kinds import Kinds
+from perdure.engine.kinds import Kind, Kinds, gate_keys
 from perdure.engine.quantities import seconds_us
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, NotFound, PreconditionFailed
 from perdure.store.breaker_ledger import BreakerLedger
 from perdure.store.definitions import DefinitionType
-from perdure.store.views import BreakerView, Views
+from perdure.store.flow_views import GateFilter, PauseView
+from perdure.store.views import BreakerView, Page, Views
 
+ALL_GATES = GateFilter()
 CHANGE_TRIES = 10
 LIMITED: tuple[DefinitionType, ...] = ("queue", "organization")
 
@@ -43,6 +45,16 @@ class FlowOperations(Protocol):
 
     async def reset(self, kind: str, by: Principal) -> BreakerView:
         """Close the breaker of a kind. Raises `NotFound`, and `Invalid` for a kind that has none."""
+
+    async def gates(
+        self, kind: str, by: Principal, where: GateFilter = ALL_GATES, limit: int = 20, cursor: str | None = None
+    ) -> Page:
+        """`GateView`s of the gates that tasks of a kind pass for its limits, by sort, name and key. A key may be said
+        plainly too, `acme` for `"acme"`. Raises `NotFound`, and `Malformed` for a bad cursor.
+        """
+
+    async def pauses(self, by: Principal) -> Sequence[PauseView]:
+        """What is stopped, since when and by whom: what is paused, and breakers that are not closed."""
 
 
 class FlowControl:
@@ -83,14 +95,30 @@ class FlowControl:
         tell([await self._ledger.reset_breaker(by.organization, kind, by.name)])
         return await self._standing(kind, by)
 
+    async def gates(
+        self, kind: str, by: Principal, where: GateFilter = ALL_GATES, limit: int = 20, cursor: str | None = None
+    ) -> Page:
+        """See `FlowOperations`."""
+        await self._known(kind, by)
+        keys = tuple(spelling for key in where.keys for spelling in gate_keys(key))
+        return await self._views.gates(by.organization, kind, where._replace(keys=keys), limit, cursor)
+
+    async def pauses(self, by: Principal) -> Sequence[PauseView]:
+        """See `FlowOperations`."""
+        return await self._views.pauses(by.organization)
+
     async def _breaker(self, kind: str, by: Principal) -> Breaker:
+        known = await self._known(kind, by)
+        if known.defaults.breaker is None:
+            raise Invalid(f"kind {kind!r} has no breaker: pause it, or declare one with it", field="kind")
+        return known.defaults.breaker
+
+    async def _known(self, kind: str, by: Principal) -> Kind:
         await self._kinds.refresh(by.organization)
         known = (await self._kinds.of(by.organization)).get(kind)
         if known is None:
             raise NotFound(f"there is no kind {kind}", what="kind", id=kind)
-        if known.defaults.breaker is None:
-            raise Invalid(f"kind {kind!r} has no breaker: pause it, or declare one with it", field="kind")
-        return known.defaults.breaker
+        return known
 
     async def _standing(self, kind: str, by: Principal) -> BreakerView:
         found = [each for each in await self._views.breakers(by.organization) if each.kind == kind]

@@ -1,5 +1,6 @@
 """What is known of each kind: its defaults and the schema of its payload, as workers declared them."""
 
+import contextlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
@@ -23,7 +24,7 @@ from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.names import WordCheck
 from perdure.engine.quantities import check_choice, check_count, check_priority, seconds_by_state_us, seconds_us
 from perdure.engine.requests import KindDefinition, Principal
-from perdure.errors import Conflict, Invalid
+from perdure.errors import Conflict, Invalid, PerdureError
 from perdure.store.definitions import Definition, Definitions
 
 FRESH_US = 2 * limits.SECOND_US
@@ -133,8 +134,26 @@ def _key_of(by: Sequence[str], fields: Mapping[str, Any]) -> str:
     if not by:
         return ""
     values = [fields.get(name) for name in by]
-    text = encoding.encode_sorted(values[0] if len(values) == 1 else values).decode()
+    return _key_text(values[0] if len(values) == 1 else values)
+
+
+def _key_text(value: Any) -> str:
+    text = encoding.encode_sorted(value).decode()
     return text if len(text) <= limits.LIMIT_KEY_MAX_CHARS else f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
+def gate_keys(said: str) -> tuple[str, ...]:
+    """The keys of gates that somebody may mean by a text: the key itself, the key of that text, that of its JSON.
+
+    Raises `Invalid` for what is no text.
+    """
+    try:
+        found = {_key_text(said)} | ({said} if "\0" not in said else set())
+    except UnicodeEncodeError:
+        raise Invalid("key is not Unicode text", field="key") from None
+    with contextlib.suppress(PerdureError, ValueError, RecursionError):
+        found.add(_key_text(encoding.decode(said)))
+    return tuple(sorted(found))
 
 
 def _is_filled_later(fault: Any, bound: Collection[str]) -> bool:

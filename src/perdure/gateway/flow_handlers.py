@@ -10,8 +10,9 @@ from perdure.errors import NotFound
 from perdure.gateway.operating_handlers import queue_name, shown_kind
 from perdure.gateway.request import Answer, Request
 from perdure.store.definitions import DefinitionType
+from perdure.store.flow_views import GateFilter
 from perdure.store.views import BreakerView
-from perdure.wire.telling import told
+from perdure.wire.telling import told, told_gate
 
 
 class FlowHandlers:
@@ -35,6 +36,18 @@ class FlowHandlers:
         """List breakers."""
         found = await self._operations.views.breakers(request.by.organization)
         return Answer(wire.Breakers(breakers=[_breaker(each) for each in found]))
+
+    async def list_gates(self, request: Request) -> Answer:
+        """List the gates of a kind."""
+        query: wire.GateQuery = request.query
+        where = GateFilter(tuple(query.key), query.waiting)
+        page = await self._flow.gates(request.path["kind"], request.by, where, query.limit, query.cursor)
+        return Answer(wire.Gates(gates=[told_gate(each) for each in page.rows], cursor=page.cursor))
+
+    async def list_pauses(self, request: Request) -> Answer:
+        """List what is stopped."""
+        found = await self._flow.pauses(request.by)
+        return Answer(wire.Pauses(pauses=[told(each, wire.Pause) for each in found]))
 
     async def pause_kind(self, request: Request) -> Answer:
         """Claim nothing of a kind."""

@@ -16,6 +16,19 @@ FLOW: tuple[Route, ...] = (
         wire.KindShown,
         problems=(NotFound,),
     ),
+    Route(
+        "GET",
+        "/v1/kinds/{kind}/gates",
+        "list_gates",
+        "kinds:read",
+        "List the gates of a kind's limits: who has their slots, how many wait, who is next",
+        wire.Gates,
+        query=wire.GateQuery,
+        problems=(NotFound,),
+    ),
+    Route(
+        "GET", "/v1/pauses", "list_pauses", "queues:read", "List what is stopped, since when and by whom", wire.Pauses
+    ),
     *(
         Route(
             "POST",

@@ -12,6 +12,7 @@ from perdure.domain.breaker import BreakerEvent, BreakerState
 from perdure.domain.states import AttemptState, JobState, Reason, TaskState
 from perdure.domain.task import Body
 from perdure.domain.why import Obstacle
+from perdure.store.flow_views import GateFilter, PauseView
 
 
 class ErrorView(msgspec.Struct, frozen=True):
@@ -370,6 +371,16 @@ class Views(Protocol):
 
     async def breakers(self, organization: str) -> list[BreakerView]:
         """The breakers of kinds that have one, by kind."""
+
+    async def gates(
+        self, organization: str, kind: str, where: GateFilter, limit: int, cursor: str | None = None
+    ) -> Page:
+        """`GateView`s of the gates that tasks of a kind pass, by sort, name and key: also those that nobody waits at,
+        until nobody has used them for an hour. Raises `Malformed` for a bad cursor.
+        """
+
+    async def pauses(self, organization: str) -> list[PauseView]:
+        """What is stopped: paused, or with a breaker that is not closed; what has been for longest first."""
 
     async def workers(self, organization: str, active_us: int | None) -> list[WorkerView]:
         """Workers seen within `active_us`; all that are kept when `None`."""

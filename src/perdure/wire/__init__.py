@@ -14,6 +14,7 @@ from perdure.wire.definitions import (
     QueueDocument,
     QueueLimits,
 )
+from perdure.wire.flow import Gate, GateQuery, Gates, Pause, Pauses, Slot, Waiter
 from perdure.wire.jobs import (
     CancelJob,
     Job,
@@ -182,6 +183,9 @@ __all__ = [
     "Events",
     "Failed",
     "FailureText",
+    "Gate",
+    "GateQuery",
+    "Gates",
     "GaveUp",
     "HandBack",
     "HandedBack",
@@ -226,6 +230,8 @@ __all__ = [
     "Part",
     "PartSent",
     "Parts",
+    "Pause",
+    "Pauses",
     "Problem",
     "ProgressSent",
     "PurgeMatching",
@@ -254,6 +260,7 @@ __all__ = [
     "SettleAnswers",
     "SettleMany",
     "SettleOne",
+    "Slot",
     "Snoozed",
     "Stopped",
     "SubmitAnswered",
@@ -275,6 +282,7 @@ __all__ = [
     "TimelineTask",
     "TripBreaker",
     "WaitTasks",
+    "Waiter",
     "Worker",
     "Workers",
 ]

@@ -8,9 +8,9 @@ from perdure.domain.task import Body
 from perdure.domain.why import Obstacle
 from perdure.engine.job_timeline import JobTimeline, TimelineTask
 from perdure.engine.schedule_views import ScheduleView
-from perdure.store import views
+from perdure.store import flow_views, views
 from perdure.store.schedules import Fire
-from perdure.wire import jobs, operating, schedules, tasks
+from perdure.wire import flow, jobs, operating, schedules, tasks
 from perdure.wire.shapes import body_json, instant, instant_us, json_body
 
 T = TypeVar("T")
@@ -145,6 +145,38 @@ def told_timeline(timeline: JobTimeline) -> jobs.JobTimeline:
     )
 
 
+def told_gate(view: flow_views.GateView) -> flow.Gate:
+    """A gate, as it is told."""
+    return flow.Gate(
+        sort=view.sort,
+        name=view.name,
+        key=view.key,
+        slots=view.slots,
+        per=view.per,
+        when_full=view.when_full,
+        taken=view.taken,
+        waiting=view.waiting,
+        holders=[told(each, flow.Slot) for each in view.holders],
+        next=[told(each, flow.Waiter) for each in view.next],
+    )
+
+
+def read_gate(body: flow.Gate) -> flow_views.GateView:
+    """A gate, as it was told."""
+    return flow_views.GateView(
+        sort=body.sort,
+        name=body.name,
+        key=body.key,
+        slots=body.slots,
+        per=body.per,
+        when_full=body.when_full,
+        taken=body.taken,
+        waiting=body.waiting,
+        holders=tuple(read(each, flow_views.SlotView) for each in body.holders),
+        next=tuple(read(each, flow_views.WaiterView) for each in body.next),
+    )
+
+
 def _instant_source(name: str) -> str:
     return "at_us" if name == "at" else name.removesuffix("_at") + "_us"
 
@@ -178,6 +210,9 @@ VIEWS: dict[type, type] = {
     operating.Queue: views.QueueView,
     operating.KindBreaker: views.BreakerView,
     operating.Worker: views.WorkerView,
+    flow.Slot: flow_views.SlotView,
+    flow.Waiter: flow_views.WaiterView,
+    flow.Pause: flow_views.PauseView,
     schedules.Schedule: ScheduleView,
     schedules.Fire: Fire,
     tasks.Obstacle: Obstacle,

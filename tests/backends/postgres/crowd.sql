@@ -86,3 +86,13 @@ GROUP BY lane, state;
 -- What came and went since the last fold.
 INSERT INTO perdure_count_changes (lane, state, change)
 SELECT lane, state, 1 - which % 2 * 2 FROM perdure_counts, generate_series(1, 20) AS which;
+
+-- A kind with a limit and many keys; at the first of them are very many tasks.
+INSERT INTO perdure_gates (organization, sort, name, key, slots, when_full, said_us, used_us)
+SELECT 'default', sort, 'kind-1 by customer', '"' || to_char(c, 'FM00000') || '"', 1, 'queue', 0, 0
+FROM unnest(ARRAY['concurrency', 'order']) AS sort, generate_series(1, 10000) AS c
+ORDER BY sort, c;
+INSERT INTO perdure_slots (gate, n, taken_us) SELECT 1, n, 0 FROM perdure_live WHERE state = 'leased';
+INSERT INTO perdure_slots (gate, n, taken_us) SELECT 1, n, 1 FROM perdure_ends WHERE n <= 5000;
+INSERT INTO perdure_slots (gate, n, taken_us) SELECT c, c, 0 FROM generate_series(2, 20000) AS c;
+UPDATE perdure_live SET gated = 1, gate = 1, turn = n WHERE state = 'pending';

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from servers.databases import Databases
 
 TASKS = 200_000
-GROWING = frozenset({"tasks", "live", "ends", "attempts", "events", "jobs", "parts", "edges", "progress", "logs"})
+GROWING = frozenset(
+    {"tasks", "live", "ends", "attempts", "events", "jobs", "parts", "edges", "progress", "logs", "gates", "slots"}
+)
 """Tables that grow with what is there or has ended."""
 VIEWS = sorted(name for name in STATEMENTS if name.startswith("view_"))
 PLACEHOLDER = re.compile(r"%\((\w+)\)s(::\w+)")
@@ -59,6 +61,9 @@ EVERY_FILTER = {
     "labels": '[["team","blue"]]',
 }
 
+GATES = {**WALK, "sort": "order", "beyond": "kind-1!"}
+AT_GATES = {**ORGANIZATION, "shown": 10, "most": 1_000}
+
 
 class Asked(NamedTuple):
     """A statement, what it is asked, and how many rows of growing tables it may read for that."""
@@ -76,6 +81,8 @@ QUESTIONS = [
     Asked("view_attempts", ENDED, 4),
     Asked("view_breakers", ORGANIZATION, 0),
     Asked("view_ended", {**ORGANIZATION, "batch": json.dumps([f"task-{n:09d}" for n in range(STRETCH)])}, 2 * STRETCH),
+    Asked("view_gates", {**AT_GATES, "gates": "[1]"}, 1 + 2 * 1_000 + 6 * 10),
+    Asked("view_gates", {**AT_GATES, "gates": json.dumps(list(range(2, 2 + STRETCH)))}, STRETCH * (1 + 2 + 3)),
     Asked("view_history", ENDED, 6),
     Asked("view_job_history", SMALL_JOB, 4),
     Asked("view_job_number", SMALL_JOB, 1),
@@ -90,6 +97,7 @@ QUESTIONS = [
     Asked("view_logs", {**ENDED, "fence": 0, "sequence": 0, "count": STRETCH}, 1 + STRETCH),
     Asked("view_overview", ORGANIZATION, HELD + 2 * LANES),
     Asked("view_parts", ENDED, 4),
+    Asked("view_pauses", {**ORGANIZATION, "count": 1_000}, 0),
     Asked("view_queues", ORGANIZATION, 2 * LANES),
     Asked("view_sift", {**FILTER, "labels": "[]"}, 2 * STRETCH),
     Asked("view_sift", EVERY_FILTER, 2 * STRETCH),
@@ -102,6 +110,9 @@ QUESTIONS = [
     Asked("view_walk_ended", ends("succeeded"), STRETCH),
     Asked("view_walk_ended", ends("cancelled", "failed"), 2 * STRETCH),
     Asked("view_walk_ended", ends("succeeded", "cancelled", "failed", "expired"), 4 * STRETCH),
+    Asked("view_walk_gates", {**GATES, "name": "kind-1", "key": ""}, 2 * STRETCH),
+    Asked("view_walk_gates", {**GATES, "name": "kind-1 by customer", "key": '"05000"'}, 2 * STRETCH),
+    Asked("view_walk_gates", {**GATES, "name": "kind-1 by customer", "key": '"05000"', "stretch": 1}, 2),
     Asked("view_walk_held", WALK, HELD),
     Asked("view_walk_job", {**WALK, **SMALL_JOB}, 11),
     Asked("view_walk_job", {**WALK, **LARGE_JOB}, STRETCH + 1),

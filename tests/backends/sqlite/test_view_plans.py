@@ -9,7 +9,7 @@ import pytest
 
 from perdure.store.sqlite.statements import STATEMENTS
 
-GROWING = ("tasks", "ends", "attempts", "events", "jobs", "parts", "edges", "progress")
+GROWING = ("tasks", "ends", "attempts", "events", "jobs", "parts", "edges", "progress", "gates", "slots")
 """Tables that grow with what has ended."""
 VIEWS = sorted(name for name in STATEMENTS if name.startswith("view_"))
 ALIAS = re.compile(rf"\bperdure_({'|'.join(GROWING)})\s+AS\s+(\w+)")
@@ -46,7 +46,7 @@ def test_every_view_is_bound_to_an_organization(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["view_walk_ended", "view_walk_any", "view_walk_job", "view_walk_jobs", "view_walk_live"]
+    "name", ["view_walk_ended", "view_walk_any", "view_walk_job", "view_walk_gates", "view_walk_jobs", "view_walk_live"]
 )
 def test_a_stretch_of_a_list_is_read_in_the_order_of_its_index(connection: apsw.Connection, name: str) -> None:
     lines = plan(connection, name)

@@ -6,8 +6,10 @@ from typing import Protocol, TypeVar
 
 from perdure.domain.states import JobState
 from perdure.domain.why import Obstacle
+from perdure.store.flow_views import GateFilter, PauseView
 from perdure.store.relational import (
     breakers,
+    flow_views,
     history,
     job_history,
     job_views,
@@ -114,6 +116,17 @@ class RelationalViews:
     async def breakers(self, organization: str) -> list[BreakerView]:
         """The breakers of kinds that have one, by kind."""
         return await self._readers.read(partial(breakers.breakers, organization=organization))
+
+    async def gates(
+        self, organization: str, kind: str, where: GateFilter, limit: int, cursor: str | None = None
+    ) -> Page:
+        """A page of the gates of a kind. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
+        page = flow_views.GateListing(organization, kind, where, limit, cursor)
+        return await self._readers.read(page.read)
+
+    async def pauses(self, organization: str) -> list[PauseView]:
+        """What is stopped, what has been for longest first."""
+        return await self._readers.read(partial(flow_views.pauses, organization=organization))
 
     async def workers(self, organization: str, active_us: int | None) -> list[WorkerView]:
         """Workers that serve the organization and were seen within `active_us`, last seen first."""
