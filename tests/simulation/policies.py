@@ -209,7 +209,8 @@ def _holders(known: Known) -> tuple[Holder, ...]:
 
 def _is_held_back(known: Known, policies: dict[Holder, Policy]) -> bool:
     """Whether it may have to wait though it is queued."""
-    if known.row.kind in (UNKNOWN, breakers.FRAIL):
+    # The next of a key may have joined its line when the others of this claim had been chosen.
+    if known.row.kind in (UNKNOWN, breakers.FRAIL) or "fair_by" in KINDS.get(known.row.kind, ()):
         return True
     found = [policies[each] for each in _holders(known) if each in policies]
     return any(each.paused or each.concurrency is not None or each.rate is not None for each in found)
