@@ -310,3 +310,19 @@ async def test_outcomes_are_removed_once_no_window_looks_at_them(world: World) -
     await world.ledger.retain(keep, 100)
     snapshot = world.snapshot()
     assert not [name for name in snapshot if "outcomes" in name and snapshot[name]]
+
+
+async def test_probes_that_come_hours_apart_close_it_all_the_same(world: World) -> None:
+    from perdure.domain.retention import Retention
+
+    await opened(world, probes=2)
+    world.advance(30)
+    await end(world, DONE)
+    world.advance(3 * 3600)
+    await world.ledger.retain(Retention(10**15), 100)
+    (second,) = await end(world, DONE)
+    assert second.turned.event is BreakerEvent.PROBES_PASSED
+    world.advance(3 * 3600)
+    await world.ledger.retain(Retention(10**15), 100)
+    snapshot = world.snapshot()
+    assert not [name for name in snapshot if "outcomes" in name and snapshot[name]]
