@@ -21,10 +21,35 @@ def test_a_breaker_is_shown_tripped_and_reset(perdure: Perdure, store: Path) -> 
     declare(store)
     shown = perdure("kind", "show", "card.charge", "--json").json
     assert (shown["breaker"]["state"], shown["kind"]["breaker"]["failures"]) == ("closed", 3)
-    assert "closed: 0 of 0 attempts failed lately" in perdure("kind", "show", "card.charge").out
+    told = perdure("kind", "show", "card.charge").out
+    assert "closed: 0 of 0 attempts failed lately; it has opened 0 times" in told
+    assert "when 3 attempts failed within 60 s, for 30 s" in told
     assert "open until" in perdure("kind", "trip", "card.charge", "--for", "60").out
     assert perdure("kind", "show", "card.charge", "--json").json["breaker"]["state"] == "open"
     assert perdure("kind", "reset", "card.charge", "--json").json["state"] == "closed"
+    assert "it has opened once" in perdure("kind", "show", "card.charge").out
+
+
+def test_what_a_kind_says_of_its_tasks_is_shown(perdure: Perdure, store: Path) -> None:
+    app = library.App(str(store))
+
+    @app.task(
+        "report.send",
+        timeout=1.5,
+        max_attempts=7,
+        unique=library.Unique(by="customer", on_conflict="replace"),
+        breaker=library.Breaker(share=0.5, failures=20),
+    )
+    def send(customer: str) -> None: ...
+
+    with app.sync as sync:
+        sync.submit(send, customer="acme")
+    told = perdure("kind", "show", "report.send").out
+    assert "1.5 s" in told
+    assert "replace, by customer" in told
+    assert "when 20 attempts failed or 50% of 10 or more attempts failed within 60 s, for 30 s" in told
+    shown = perdure("kind", "show", "report.send", "--json").json["kind"]
+    assert (shown["max_attempts"], shown["timeout"], shown["unique"]["by"]) == (7, 1.5, ["customer"])
 
 
 def test_a_kind_without_a_breaker_is_told_what_to_do_instead(perdure: Perdure) -> None:

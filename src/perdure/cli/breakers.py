@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.domain.breaker import Breaker
     from perdure.store.views import BreakerView
 
 
@@ -17,7 +18,18 @@ def breaker_line(breaker: "BreakerView") -> str:
         return f"open until {shown_instant(breaker.until_us)} ({last}); then probes begin"
     if breaker.state is BreakerState.HALF_OPEN:
         return f"half open since {shown_instant(breaker.until_us)}: probes begin, {counted}"
-    return f"closed: {counted} lately; it has opened {breaker.trips} times"
+    trips = "once" if breaker.trips == 1 else f"{breaker.trips} times"
+    return f"closed: {counted} lately; it has opened {trips}"
+
+
+def breaker_rule(breaker: "Breaker") -> str:
+    """When a breaker opens, and for how long, in a line."""
+    when = []
+    if breaker.failures is not None:
+        when.append(f"{breaker.failures} attempts failed")
+    if breaker.share is not None:
+        when.append(f"{breaker.share:.0%} of {breaker.min_attempts} or more attempts failed")
+    return f"when {' or '.join(when)} within {breaker.window:g} s, for {breaker.open_for:g} s"
 
 
 def breaker_facts(breaker: "BreakerView") -> dict[str, Any]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.breakers import breaker_facts, breaker_line
+from perdure.cli.breakers import breaker_facts, breaker_line, breaker_rule
 from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption
 from perdure.cli.policies import set_paused
+from perdure.domain.limits import SECOND_US
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
@@ -75,9 +76,13 @@ def show(kind: KindName, store: StoreOption = None, json: JsonOption = False) ->
         ("paused", "yes" if found.paused else "no"),
         ("queue", found.defaults.queue),
         ("priority", found.defaults.priority),
+        ("attempts", found.defaults.retry.max_attempts),
+        ("timeout", _timeout(found)),
         ("limits", _limits(found)),
         ("take turns by", ", ".join(found.defaults.fair_by) or "-"),
+        ("unique", _unique(found)),
         ("breaker", breaker_line(breaker) if breaker is not None else "-"),
+        ("it opens", breaker_rule(found.defaults.breaker) if found.defaults.breaker is not None else "-"),
     ]
     write_facts(facts)
 
@@ -173,7 +178,22 @@ def _facts(kind: "Kind") -> dict[str, object]:
         "limits": list(defaults.limits),
         "fair_by": list(defaults.fair_by),
         "breaker": defaults.breaker,
+        "unique": defaults.unique,
+        "max_attempts": defaults.retry.max_attempts,
+        "timeout": None if defaults.timeout_us is None else defaults.timeout_us / SECOND_US,
     }
+
+
+def _timeout(kind: "Kind") -> str:
+    timeout_us = kind.defaults.timeout_us
+    return "-" if timeout_us is None else f"{timeout_us / SECOND_US:g} s"
+
+
+def _unique(kind: "Kind") -> str:
+    unique = kind.defaults.unique
+    if unique is None:
+        return "-"
+    return f"{unique.on_conflict}, by {', '.join(unique.by)}" if unique.by else str(unique.on_conflict)
 
 
 def _limits(kind: "Kind") -> str:
