@@ -97,3 +97,18 @@ def test_bad_changes_are_refused_and_change_nothing(perdure: Perdure, said: str,
         refused = perdure(*command, said, "--json")
         assert (refused.code, refused.problem["code"], refused.problem["fields"]["field"]) == (2, code, field)
     assert perdure("queue", "show", "mail", "--json").json["etag"] is None
+
+
+@pytest.mark.parametrize("group", ["kind", "queue"])
+def test_a_pause_of_what_nobody_has_told_of_is_noted_for_its_name_may_be_mistyped(perdure: Perdure, group: str) -> None:
+    paused = perdure(group, "pause", "mial")
+    assert (paused.code, paused.out) == (0, f"{group} mial is paused\n")
+    assert f"nothing is known of a {group} mial yet" in paused.err
+    again = perdure(group, "resume", "mial")
+    assert (again.code, again.err) == (0, "")
+    assert perdure(group, "pause", "liam", "--json").err == ""
+
+
+def test_a_pause_of_a_queue_that_has_tasks_is_not_noted(perdure: Perdure) -> None:
+    perdure("submit", "k", "--queue", "mail")
+    assert perdure("queue", "pause", "mail").err == ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perdure.domain.limits import SECOND_US
 from perdure.errors import Malformed, PreconditionFailed
 
 if TYPE_CHECKING:
@@ -56,12 +57,14 @@ def set_limits(
 
 
 def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: str | None, as_json: bool) -> None:
-    """Pause or resume a queue, a kind or the organization."""
-    from perdure.cli.output import write_json
+    """Pause or resume a queue, a kind or the organization; a name that may be mistyped is noted."""
+    from perdure.cli.output import write_json, write_note
     from perdure.cli.session import on_store
 
     async def change(session: "Session") -> str:
         wanted = session.organization if name is None else name
+        if not as_json and not await _is_known(session, type, wanted):
+            write_note(f"nothing is known of a {type} {wanted} yet: if the name is right, this holds once there is one")
         flow = session.operations.flow
         await (flow.pause if paused else flow.resume)(type, wanted, session.principal)
         return wanted
@@ -71,6 +74,20 @@ def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: st
         write_json({type: changed, "paused": paused})
     else:
         sys.stdout.write(f"{type} {changed} is {'paused' if paused else 'running'}\n")
+
+
+async def _is_known(session: "Session", type: "DefinitionType", name: str) -> bool:
+    """Whether a worker, a task or a document has told of it. A kind is known once it is declared or has a document."""
+    if type == "kind":
+        return name in {each.name for each in await session.operations.kinds(session.principal)}
+    if type == "queue":
+        served = await session.views.workers(
+            session.organization, round(session.system.settings.worker_active * SECOND_US)
+        )
+        return name in {each.name for each in await session.views.queues(session.organization)} or any(
+            name in each.queues for each in served
+        )
+    return True
 
 
 def show_policy(type: "DefinitionType", name: str | None, store: str | None, as_json: bool) -> None:
