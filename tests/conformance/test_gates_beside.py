@@ -76,6 +76,7 @@ async def test_what_comes_back_sends_nobody_else_back_to_a_gate(world: World) ->
     await world.finish(lease, settlement=Settlement.handed_back())
     assert await world.state(lease.hold.task_id) is TaskState.PENDING
     assert [await world.state(each) for each in (beside, plain)] == [TaskState.QUEUED] * 2
+    assert [each.hold.task_id for each in await world.claim(10)] == [beside, plain], "with the places that they had"
 
 
 async def test_what_comes_back_without_a_rate_joins_its_lane_at_once(world: World) -> None:
@@ -84,9 +85,10 @@ async def test_what_comes_back_without_a_rate_joins_its_lane_at_once(world: Worl
     await world.finish(await world.claim_one())
     await world.submit(options=by_customer(1))
     lease = await world.claim_one()
+    plain = await world.submit()
     await world.finish(lease, settlement=Settlement.handed_back())
-    assert await world.state(lease.hold.task_id) is TaskState.QUEUED
     assert await world.state(rated) is TaskState.SUCCEEDED
+    assert [each.hold.task_id for each in await world.claim(10)] == [lease.hold.task_id, plain]
 
 
 async def test_a_retry_that_has_come_back_to_wait_is_sent_to_no_gate(world: World) -> None:
@@ -114,6 +116,27 @@ async def test_what_has_a_slot_of_a_rate_only_counts_until_its_time_where_the_ne
     third = await world.submit(options=newest)
     assert await world.state(first) is TaskState.CANCELLING
     assert await world.state(third) is TaskState.PENDING
+
+
+async def test_what_passes_the_last_of_several_gates_takes_nobody_from_another_one(world: World) -> None:
+    both = options(Gate(GateSort.ORDER, "work", "", 1), Gate(GateSort.CONCURRENCY, "work", "", 1))
+    await world.worker()
+    await submit_many(world, 2, options=both)
+    holding, waiting = await submit_many(world, 2, options=by_customer(1))
+    first, second = await world.claim(10)
+    assert second.hold.task_id == holding
+    await world.finish(first)
+    await world.finish(second)
+    assert await world.state(waiting) is TaskState.QUEUED
+
+
+async def test_a_task_without_gates_is_not_taken_for_one_that_has_some(world: World) -> None:
+    plain = await world.submit()
+    await world.submit(options=by_customer(1))
+    numbers = {each["id"]: each["n"] for each in world.snapshot()["tasks"]}
+    gated = {each["n"]: bool(each["gated"]) for each in world.snapshot()["live"]}
+    assert [gated[n] for id, n in sorted(numbers.items()) if id == plain] == [False]
+    assert sorted(gated.values()) == [False, True]
 
 
 async def test_a_delayed_task_comes_to_no_gate_before_it_is_due(world: World) -> None:
