@@ -1,8 +1,9 @@
 """Breakers: how attempts of their kinds end is counted in the transaction that ends them, and turns them there.
 
 Outcomes are counted in rows that only one session writes, so settlements never wait for each other. What several
-sessions count at one moment they do not see of each other: a breaker may open one settlement late. Which of them turns
-it is decided by the row of the breaker, which names its last change.
+sessions count at one moment they do not see of each other: a breaker may open one settlement late. Probes, of which
+there are few, are looked at one after the other. Which of them turns it is decided by the row of the breaker, which
+names its last change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,11 +93,25 @@ class _Standing(NamedTuple):
 
 def _judged(tx: Transaction, owner: _Owner, breaker: Breaker, standing: _Standing) -> BreakerTurn | None:
     state = state_at(standing.until_us, tx.now_us)
-    event = breaker.judge(state, standing.counted)
+    counted = standing.counted
+    event = breaker.judge(state, counted)
+    if event is None and state is BreakerState.HALF_OPEN:
+        counted = _with_others(tx, owner, standing)
+        event = breaker.judge(state, counted)
     if event is None:
         return None
     opens_us = breaker.open_us if TURNS[state, event] is BreakerState.OPEN else None
-    return _turn(tx, owner, event, opens_us, standing.counted, SYSTEM, standing.since_us)
+    return _turn(tx, owner, event, opens_us, counted, SYSTEM, standing.since_us)
+
+
+def _with_others(tx: Transaction, owner: _Owner, standing: _Standing) -> Counted:
+    """What is counted of probes once those that are settled beside this are committed. Those that succeed at one moment
+    would else each see too few, and nobody closed the breaker before more have been tried. They are few: they may wait.
+    """
+    place = {"organization": owner[0], "kind": owner[1], "expected": standing.since_us}
+    if not tx.run("breaker_take", **place):
+        return standing.counted
+    return Counted(*tx.run("outcome_total", **place)[0])
 
 
 def trip(tx: Transaction, organization: str, kind: str, open_us: int, actor: str) -> BreakerTurn:

@@ -10,5 +10,5 @@ FROM (
     FROM perdure_schedules AS schedules
     WHERE organization = %(organization)s::text AND paused
 ) AS stopped
-ORDER BY since_us, type, name
+ORDER BY since_us NULLS LAST, type, name
 LIMIT %(count)s::bigint
