@@ -182,3 +182,22 @@ async def test_what_it_says_of_itself(source: ScriptedSource, registry: Registry
     assert (info.name, info.build, info.kinds, info.queues) == ("desk", "b7", ("nap",), ("default", "naps"))
     assert info.capabilities == ("gpu",)
     assert info.capacity == 10
+
+
+async def test_a_source_that_is_away_and_is_back_is_told_once_each(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def short() -> None: ...
+
+    registry.add("short", short)
+    caplog.set_level("INFO", "perdure.worker")
+    start_worker()
+    await asyncio.sleep(1)
+    source.away = True
+    source.boxes[0].hint(Topic.READY)
+    await asyncio.sleep(10)
+    assert caplog.text.count("work cannot be claimed for now") == 1
+    source.away = False
+    await source.ended(source.offer("short"))
+    assert caplog.text.count("work can be claimed again") == 1
+    assert caplog.text.count("work cannot be claimed for now") == 1

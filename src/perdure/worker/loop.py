@@ -14,7 +14,7 @@ from perdure.errors import Unavailable
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.telemetry.tracer import Tracer
-from perdure.worker.backoff import Backoff
+from perdure.worker.backoff import Backoff, ToldBackoff
 from perdure.worker.claiming import unless_set
 from perdure.worker.drain import drain, hand_back_waiting, leave
 from perdure.worker.ending import Ending as Ending
@@ -239,7 +239,7 @@ class Worker:
         await drain(self._lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
 
     async def _claim_until_ending(self) -> None:
-        backoff = Backoff(self._chance)
+        backoff = ToldBackoff(self._chance, "work cannot be claimed for now", "work can be claimed again")
         while self._ending is None:
             self._rest.look()
             wanted = self._wanted()
@@ -255,7 +255,8 @@ class Worker:
                 await self._hand_back()
                 await self._claim(wanted)
                 backoff.reset()
-            except Unavailable:
+            except Unavailable as error:
+                backoff.tell(error)
                 await self._rest.whatever(backoff.next_seconds(), self._is_ending)
             except Exception:
                 logger.exception("claiming failed; it is tried again")
