@@ -139,7 +139,7 @@ HAND_MADE: tuple[HandMade, ...] = (
     ),
     HandMade(
         "the others of an order do not wait for a retry",
-        _changed(("slot_free", "WHERE leaving.value ->> 1 OR gates.sort IN ('concurrency', 'fair')", "")),
+        _changed(("slot_yield", "WHERE leaving.value ->> 1 OR gates.sort IN ('concurrency', 'fair')", "")),
         ("tests/conformance/test_gates.py",),
     ),
     HandMade(
@@ -148,27 +148,14 @@ HAND_MADE: tuple[HandMade, ...] = (
         ("tests/conformance/test_queue_limits.py",),
     ),
     HandMade(
-        "a unique key is free once its holder was claimed",
-        _changed(
-            ("unique_standing", "coalesce(live.state, ends", "coalesce(iif(live.fence > 0, NULL, live.state), ends")
-        ),
+        "a unique key is free whoever holds it",
+        _changed(("unique_standing", "coalesce(live.state, ends.state, keys.left_state)", "NULL")),
         ("tests/conformance/test_unique.py",),
     ),
     HandMade(
         "a growth that is repeated adds all of it again",
         _changed(("growth_names", "name IN (SELECT value FROM json_each(:batch))", "name IN (SELECT 1)")),
         ("tests/conformance/test_growth.py",),
-    ),
-    HandMade(
-        "a job that is run again runs what was cancelled for anything else, too",
-        _changed(
-            (
-                "retry_look",
-                ":stopped AND ends.state = 'cancelled' AND ends.reason = 'upstream_failed'",
-                "ends.state = 'cancelled'",
-            )
-        ),
-        ("tests/conformance/test_job_retries.py",),
     ),
     HandMade("the answer comes before the commit", _early_answer),
     HandMade("nothing is written through to the disk", _no_sync),
