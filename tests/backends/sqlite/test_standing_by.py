@@ -146,6 +146,42 @@ async def test_what_stands_by_and_is_refused_costs_the_others_nothing(store: Sql
     assert await takes.hears()
 
 
+async def test_what_stands_by_and_fills_the_disk_costs_the_others_nothing(store: SqliteStore):
+    await watched(store)
+    takes = Takes(store)
+    commits = store.writer.commits
+    full = apsw.FullError("database or disk is full")
+    commits._connection = Faulty(commits.connected(), full, "DELETE FROM notes")  # type: ignore[assignment]
+    await add(store, "a")
+    assert takes.told == ["begun"]
+    assert await read_notes(store) == ["a"]
+    assert await takes.hears()
+
+
+async def test_whoever_went_along_with_a_commit_that_was_interrupted_is_told(threaded: SqliteStore):
+    """As by Ctrl-C: the handler of a signal raises on the main thread, just after the commit."""
+    await watched(threaded)
+    takes = Takes(threaded)
+    await alone(threaded)
+
+    class Interrupted(BaseException):
+        pass
+
+    class Interrupting(Faulty):
+        def execute(self, statement: str, *bindings: Any) -> Any:
+            if self._fault is not None and self._at in statement:
+                self._connection.execute(statement, *bindings)
+            return super().execute(statement, *bindings)
+
+    commits = threaded.writer.commits
+    commits._connection = Interrupting(commits.connected(), Interrupted(), "COMMIT")  # type: ignore[assignment,arg-type]
+    answer = threaded.writer.gather(ADDING, ["a"])
+    with pytest.raises(Interrupted):
+        threaded.writer._look_at_backlog(asyncio.get_running_loop())
+    assert takes.told == ["begun", "failed"]
+    assert await answer == ["noted a"]
+
+
 async def test_what_gathers_is_left_to_the_thread_and_to_hints(threaded: SqliteStore):
     await watched(threaded)
     takes = Takes(threaded)

@@ -163,10 +163,13 @@ class Commits:
                 connection.set_busy_timeout(self._busy_timeout_ms)
             self._run_and_commit(connection, [[call]], along)
             self._paces[call.operation.durable].note(self._committed_us - begun_us)
-        except STORE_FAULTS as error:
+        except Exception as error:
+            # Of a full disk SQLite has undone all, and without what went along it may have been enough.
+            if not isinstance(error, STORE_FAULTS) or (along is not None and isinstance(error, apsw.FullError)):
+                if along is not None:
+                    along.applied = False
+                return False
             self._fail([call], error)
-        except Exception:
-            return False
         except BaseException:
             # A signal handler that raises: others must not find the file locked until the next write of this process.
             self._roll_back(connection)

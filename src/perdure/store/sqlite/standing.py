@@ -20,7 +20,7 @@ class Along:
     def __init__(self, stand_by: StandBy, standing: "Standing") -> None:
         self.call = Call(stand_by.operation, [stand_by.item])
         self.applied = False
-        """Whether it was part of a transaction that was to be committed."""
+        """Whether it was part of a transaction that was to be committed, and may have been."""
         self._stand_by = stand_by
         self._standing = standing
 

@@ -83,10 +83,10 @@ class Writer:
             # However that ended, by a signal handler that raises too: somebody waits for an answer.
             if call.answered:
                 call.resolve()
-                if along is not None:
-                    along.tell()
             else:
                 self._leave_to_thread(call)
+            if along is not None:
+                along.tell()
         if self.commits.checkpoint_due and (not self._waiting_for_quiet or self.commits.checkpoint_pressing):
             self._waiting_for_quiet = True
             self._backlog.nudge()
