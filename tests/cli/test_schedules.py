@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Perdure
+from perdure import App
+from perdure.cli import schedule
+from perdure.cli.schedule import overdue
+from perdure.domain.limits import SECOND_US
 
 CREW = """\
 set: crew
@@ -100,3 +106,23 @@ def test_a_preview_needs_a_schedule_or_an_expression(perdure: Perdure):
         ("nightly", "-n", "0"),
     ):
         assert perdure("schedule", "preview", *wrong).code == 2, wrong
+
+
+def test_what_should_have_come_a_minute_ago_is_overdue(perdure: Perdure, store: Path):
+    applied(perdure)
+    with App(str(store)).sync as client:
+        beat = client.schedules.get("beat")
+    assert beat is not None
+    assert beat.due_us is not None
+    assert overdue([beat], beat.due_us + 59 * SECOND_US) == []
+    assert overdue([beat], beat.due_us + 61 * SECOND_US) == ["beat"]
+    assert overdue([beat._replace(paused=True)], beat.due_us + 61 * SECOND_US) == []
+    assert overdue([beat._replace(waiting_us=1)], beat.due_us + 61 * SECOND_US) == []
+    assert "nobody fires" not in perdure("schedule", "list").err
+
+
+def test_the_list_names_what_nobody_fires(perdure: Perdure, monkeypatch: pytest.MonkeyPatch):
+    applied(perdure)
+    monkeypatch.setattr(schedule, "LATE_US", -3600 * 24 * 7 * SECOND_US)
+    assert "nobody fires beat, nightly, due for more than a minute" in perdure("schedule", "list").err
+    assert perdure("schedule", "list", "--json").err == ""

@@ -8,8 +8,11 @@ import typer
 
 from perdure.cli import schedule_asking
 from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption, YesOption
+from perdure.domain.limits import SECOND_US
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perdure.cli.session import Session
     from perdure.engine.apply_schedules import Step
     from perdure.engine.schedule_views import FirePage, SchedulePage, ScheduleView
@@ -20,6 +23,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 schedule_asking.add_to(app)
+
+LATE_US = 60 * SECOND_US
+LATE_SHOWN = 5
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the schedule.", show_default=False)]
 
@@ -38,10 +44,11 @@ def list_schedules(
     from perdure.cli.output import shown_instant, write_json, write_note, write_table
     from perdure.cli.session import on_store
 
-    async def read(session: "Session") -> "SchedulePage":
-        return await session.operations.schedules.page(session.principal, limit, cursor, set)
+    async def read(session: "Session") -> "tuple[SchedulePage, int]":
+        page = await session.operations.schedules.page(session.principal, limit, cursor, set)
+        return page, session.system.clock.wall_us()
 
-    page = on_store(store, read)
+    page, now_us = on_store(store, read)
     if json:
         write_json(page)
         return
@@ -62,6 +69,7 @@ def list_schedules(
     )
     if page.cursor is not None:
         write_note(f"there are more: --cursor {page.cursor}")
+    _note_overdue(page, now_us)
 
 
 @app.command("show")
@@ -183,6 +191,25 @@ def delete(name: Name, yes: YesOption = False, store: StoreOption = None, json: 
         write_json({"name": name, "deleted": True})
     else:
         sys.stdout.write(f"schedule {name} is deleted\n")
+
+
+def overdue(schedules: "Sequence[ScheduleView]", now_us: int) -> list[str]:
+    """The names of those that should have come a minute ago: as it seems, no process runs the duties."""
+    return [
+        each.name
+        for each in schedules
+        if not each.paused and each.due_us is not None and each.waiting_us is None and each.due_us < now_us - LATE_US
+    ]
+
+
+def _note_overdue(page: "SchedulePage", now_us: int) -> None:
+    from perdure.cli.output import write_note
+
+    if late := overdue(page.schedules, now_us):
+        write_note(
+            f"nobody fires {', '.join(late[:LATE_SHOWN])}, due for more than a minute: `perdure serve --role sweeper`"
+            " does it, or `perdure worker` on the store itself; workers over HTTP do not"
+        )
 
 
 def when(view: "ScheduleView") -> str:
