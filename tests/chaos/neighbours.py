@@ -17,7 +17,10 @@ from perdure.client.pool import Place, Pool
 PAUSE_SECONDS = 0.01
 FLOODING = 16
 NICE = 10
-HEAD = b"POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+HEAD = (
+    b"POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\nperdure-client: %d\r\n" % os.getpid()
+    + b"content-type: application/json\r\ncontent-length: %d\r\n\r\n"
+)
 ONE = {"kind": "probe", "payload": {"data": "x" * 100}}
 
 

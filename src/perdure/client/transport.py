@@ -88,7 +88,11 @@ class Transport:
             parts.port or PORTS[parts.scheme],
             ssl.create_default_context() if parts.scheme == "https" else None,
         )
-        self._headers = f" HTTP/1.1\r\nhost: {parts.netloc}\r\naccept: application/json\r\n".encode()
+        # All its connections are one client, where clients take turns.
+        client = chance.bits(64)
+        self._headers = (
+            f" HTTP/1.1\r\nhost: {parts.netloc}\r\naccept: application/json\r\nperdure-client: {client:016x}\r\n"
+        ).encode()
         self._chance = chance
         self._patience = patience
         self._connections: dict[tuple[int, asyncio.AbstractEventLoop], _Connections] = {}

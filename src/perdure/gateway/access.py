@@ -36,6 +36,11 @@ class Access(Protocol):
         """Raise `Forbidden` unless the principal has the permission."""
 
 
+CLIENT_HEADER = b"perdure-client"
+"""By this a program says that its connections are one client. Who does not say it gains nothing: each then is one."""
+CLIENT_MAX_BYTES = 64
+
+
 class LocalAccess:
     """Everybody on this machine is one principal, who may do everything; nobody else may do anything.
 
@@ -61,7 +66,10 @@ class LocalAccess:
         return self._principal
 
     def client(self, scope: Scope, principal: Principal) -> str:
-        """The connection: all programs of this machine are one principal with one address."""
+        """The program, where it names itself, and else the connection: all of this machine are one principal."""
+        for name, value in scope["headers"]:
+            if name == CLIENT_HEADER:
+                return str(value[:CLIENT_MAX_BYTES], "latin-1")
         client = scope.get("client")
         return "" if client is None else f"{client[0]}:{client[1]}"
 

@@ -5,8 +5,9 @@ its requests are put on a time line by what they cost, and a client that was qui
 past (start-time fair queueing). How much is under way at once is bounded, for all together and for each client.
 
 What is under way together is written together: the more, the better the rate, and the longer each of them takes. So
-while there is a client that asks now and then beside others that ask without a pause, less of theirs is under way, and
-its own begins at once: it could have had more, and it has to let as much time pass before that is so again.
+while there is a client that asks now and then beside others that ask without a pause, its own begins at once (it could
+have had more, and it has to let as much time pass before that is so again), and theirs goes in batches with rests
+between: a part of the gateway is kept free for it, because what finds every processor busy waits for it to be free.
 """
 
 import asyncio
@@ -17,12 +18,16 @@ from typing import Any, NamedTuple
 
 AT_ONCE = 24
 """How many requests are under way at once; more wait for their turn. The store writes what is under way together."""
-AT_ONCE_BESIDE_QUIET = 6
-"""And so many while somebody has asked of late who asks now and then."""
+AT_ONCE_BESIDE_QUIET = 8
+"""And so many, in batches, while somebody has asked of late who asks now and then."""
+REST_BESIDE_QUIET = 2.0
+"""Then a batch is followed by a rest of so many times its length,"""
+REST_MAX_SECONDS = 0.02
+"""and of no more than this."""
 CLIENT_AT_ONCE = 8
 """How many of them one client may have."""
 QUIET_REQUESTS = 1.2
-"""A client asks now and then when it could have had so many small requests more since its last one."""
+"""A client asks now and then when so many small requests more would leave it behind the one who has had most."""
 QUIET_SECONDS = 0.5
 """For so long after its last request it is thought of."""
 ALONE_SECONDS = 1.0
@@ -41,13 +46,15 @@ class _Waiting(NamedTuple):
 
 
 class _Client:
-    __slots__ = ("begins", "running", "waiting")
+    __slots__ = ("begins", "quick", "running", "waiting")
 
     def __init__(self) -> None:
         self.begins = 0.0
         """Where on the time line its next request begins."""
         self.running = 0
         """How many requests it has under way, or about to be: at the head of its line."""
+        self.quick = 0
+        """And how many of them began at once, because it asks now and then."""
         self.waiting: deque[_Waiting] = deque()
 
 
@@ -57,12 +64,21 @@ class Turns:
     def __init__(self, at_once: int = AT_ONCE, client_at_once: int = CLIENT_AT_ONCE) -> None:
         self._at_once = at_once
         self._running = 0
+        """How many requests are under way, without those that began at once beside others."""
+        self._quick = 0
+        self._batch_began = 0.0
+        self._batch_after = 0.0
+        self._batch_ends = False
+        """Whether some of a batch have ended, and others have not."""
+        self._rest: asyncio.TimerHandle | None = None
         self._quiet_until = float("-inf")
         self._client_at_once = client_at_once
         self._present = 0.0
+        self._furthest = 0.0
+        """Where whoever has had most can begin next."""
         self._clients: dict[str, _Client] = {}
-        self._heads: list[tuple[float, float, int, asyncio.Future[None]]] = []
-        """Where each begins, where its client could have begun, and which came first."""
+        self._heads: list[tuple[float, float, int, asyncio.Future[None], float]] = []
+        """Where each begins, where its client could have begun, which came first, and what it costs."""
         self._order = count()
         self._latest: str | None = None
         self._latest_at = 0.0
@@ -88,14 +104,19 @@ class Turns:
         if mine is None:
             self._forget()
             mine = self._clients[client] = _Client()
-        quiet = 0.0 < mine.begins < self._present - QUIET_REQUESTS
+        quiet = 0.0 < mine.begins < self._furthest - QUIET_REQUESTS
         if quiet:
             self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
         if mine.running < self._client_at_once:
             mine.running += 1
-            if (self._running < self._at_once) if quiet else (not self._heads and self._running < self._most()):
+            if quiet and self._quick < self._at_once:
+                mine.quick += 1
+                self._quick += 1
+                self._pass(self._place(mine, cost), cost)
+                return
+            if not self._heads and self._room():
                 self._running += 1
-                self._present = self._place(mine, cost)
+                self._pass(self._place(mine, cost), cost)
                 return
             turn = self._head(mine, cost)
         else:
@@ -112,8 +133,17 @@ class Turns:
 
     def end(self, client: str) -> None:
         """The turn is over."""
-        self._running -= 1
-        self._leave(self._clients[client])
+        mine = self._clients[client]
+        if mine.quick:
+            mine.quick -= 1
+            self._quick -= 1
+        else:
+            self._running -= 1
+            self._batch_ends = self._running > 0
+            if not self._running:
+                now = asyncio.get_running_loop().time()
+                self._batch_after = now + min(REST_BESIDE_QUIET * (now - self._batch_began), REST_MAX_SECONDS)
+        self._leave(mine)
         self._serve()
 
     def _leave(self, mine: _Client) -> None:
@@ -129,27 +159,48 @@ class Turns:
     def _head(self, mine: _Client, cost: float, turn: "asyncio.Future[None] | None" = None) -> "asyncio.Future[None]":
         turn = turn or asyncio.get_running_loop().create_future()
         could = mine.begins
-        heapq.heappush(self._heads, (self._place(mine, cost), could, next(self._order), turn))
+        heapq.heappush(self._heads, (self._place(mine, cost), could, next(self._order), turn, cost))
         return turn
 
     def _place(self, mine: _Client, cost: float) -> float:
         begins = max(mine.begins, self._present)
         mine.begins = begins + cost
+        self._furthest = max(self._furthest, mine.begins)
         return begins
 
-    def _most(self) -> int:
-        """How many requests may be under way."""
-        if asyncio.get_running_loop().time() >= self._quiet_until:
-            return self._at_once
-        return min(self._at_once, AT_ONCE_BESIDE_QUIET)
+    def _room(self) -> int:
+        """How many more requests may begin now. While somebody asks now and then: a batch, after a rest."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._quiet_until:
+            self._batch_began = now
+            return self._at_once - self._running
+        if self._batch_ends:
+            return 0
+        if not self._running:
+            if now < self._batch_after:
+                if self._rest is None:
+                    self._rest = asyncio.get_running_loop().call_at(self._batch_after, self._rested)
+                return 0
+            self._batch_began = now
+        return min(self._at_once, AT_ONCE_BESIDE_QUIET) - self._running
+
+    def _pass(self, begins: float, cost: float) -> None:
+        """A request begins, and it is present where it does. One that only goes on has its place far behind that."""
+        if cost:
+            self._present = max(self._present, begins)
+
+    def _rested(self) -> None:
+        self._rest = None
+        self._serve()
 
     def _serve(self) -> None:
-        most = self._most() if self._heads else 0
-        while self._heads and self._running < most:
-            begins, _, _, turn = heapq.heappop(self._heads)
+        room = self._room() if self._heads else 0
+        while self._heads and room > 0:
+            begins, _, _, turn, cost = heapq.heappop(self._heads)
             if not turn.done():
-                self._present = max(self._present, begins)
+                self._pass(begins, cost)
                 self._running += 1
+                room -= 1
                 turn.set_result(None)
 
     def _forget(self) -> None:
