@@ -251,6 +251,16 @@ async def test_it_is_opened_and_closed_by_hand(world: World) -> None:
     assert (view.actor, view.last_event, view.trips) == ("bob", BreakerEvent.RESET, 1)
 
 
+async def test_probes_that_were_spent_before_it_was_opened_again_are_nothing_to_those_after(world: World) -> None:
+    await opened(world, open_for=3600)
+    world.advance(3600)
+    await end(world, Settlement.handed_back())
+    assert await world.claim(5) == []
+    await world.ledger.trip_breaker(ORGANIZATION, KIND, 5_000_000, "bob")
+    world.advance(5)
+    assert len(await world.claim(5)) == 1
+
+
 async def test_a_reset_begins_a_new_count(world: World) -> None:
     await declare(world)
     await world.worker()

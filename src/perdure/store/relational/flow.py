@@ -27,12 +27,14 @@ class FlowLimit(NamedTuple):
     sort: GateSort
     slots: int
     per_us: int | None = None
+    key: str = ""
+    """Of a breaker the instant of its probes: what was spent before it opened again is nothing to those."""
 
     @property
     def gate(self) -> tuple[str, str, str, str]:
         """The identity of its gate. No kind's limit has such a name: names of kinds have no spaces."""
         organization, type, name = self.holder
-        return organization, self.sort, f"{type} {name}", ""
+        return organization, self.sort, f"{type} {name}", self.key
 
 
 class Flow:
@@ -49,6 +51,7 @@ class Flow:
             holder = (organization, type, name)
             if paused:
                 self._paused.add(holder)
+            key = str(until_us[0]) if until_us else ""
             if until_us:
                 self._open_until_us[holder] = until_us[0]
                 if paused:
@@ -57,7 +60,7 @@ class Flow:
                 self._limits.setdefault(holder, []).append(FlowLimit(holder, GateSort.CONCURRENCY, concurrency))
             if rate is not None:
                 per_us = LIMIT_PER_DEFAULT_US if per is None else round(per * SECOND_US)
-                self._limits.setdefault(holder, []).append(FlowLimit(holder, GateSort.RATE, rate, per_us))
+                self._limits.setdefault(holder, []).append(FlowLimit(holder, GateSort.RATE, rate, per_us, key))
             if weight is not None and type == "organization":
                 self._weights[organization] = weight
 
