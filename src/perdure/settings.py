@@ -96,7 +96,7 @@ class Settings:
     client_rate: int = _setting(
         limits.CLIENT_RATE_DEFAULT,
         "How many requests a second one client of a gateway may send, and twice as many at once; more are told when to"
-        " come again. As long as there are no keys, each connection is a client; workers are not counted.",
+        " come again. A client is a program that names itself, else a connection; workers are not counted.",
     )
     metrics_listen: str | None = _setting(
         None,

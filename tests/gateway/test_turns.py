@@ -90,11 +90,21 @@ async def test_what_costs_much_counts_for_much():
 
 async def test_a_client_has_no_more_under_way_than_it_may_though_there_is_room():
     line = Line(Turns(at_once=10, client_at_once=2))
+    for name in ("a", "b"):
+        line.turns.note(name)
     await line.ask("a", times=4)
     assert len(line.got) == 2
     await line.ask("b")
     assert line.got == ["a", "a", "b"]
     assert sorted(await line.play()) == ["a"] * 4 + ["b"]
+
+
+async def test_who_is_alone_has_all_that_there_is():
+    line = Line(Turns(at_once=10, client_at_once=2))
+    line.turns.note("a")
+    await line.ask("a", times=20)
+    assert len(line.got) == 10
+    assert len(await line.play()) == 20
 
 
 async def test_who_was_quiet_has_saved_nothing_up():
@@ -135,12 +145,12 @@ async def test_of_those_who_begin_at_the_same_place_the_one_goes_first_who_has_h
 async def test_who_asks_now_and_then_begins_at_once():
     line = Line(Turns(at_once=20, client_at_once=20))
     await line.ask("quiet")
-    await line.ask("greedy", times=5)
+    await line.ask("greedy", times=10)
     await line.play()
     await line.ask("quiet")
     await line.ask("greedy", times=30)
-    await line.has(7 + AT_ONCE_BESIDE_QUIET)
-    assert len(line.got) == 7 + AT_ONCE_BESIDE_QUIET
+    await line.has(12 + AT_ONCE_BESIDE_QUIET)
+    assert len(line.got) == 12 + AT_ONCE_BESIDE_QUIET
     await line.ask("greedy", times=3)
     await line.ask("another")
     assert line.got[-1] == "greedy"

@@ -156,7 +156,7 @@ FIRE_MAX_TASKS = 100
 FIRE_MAX_JOBS = 10
 
 # One gateway process
-CLIENT_RATE_DEFAULT = 5_000
+CLIENT_RATE_DEFAULT = 10_000
 CLIENT_RATE_MAX = 1_000_000
 CONNECTIONS_DEFAULT = 4_096
 """A worker that waits for work holds two."""

@@ -25,8 +25,8 @@ REST_BESIDE_QUIET = 2.0
 REST_MAX_SECONDS = 0.02
 """and of no more than this."""
 CLIENT_AT_ONCE = 8
-"""How many of them one client may have."""
-QUIET_REQUESTS = 1.2
+"""How many of them one client may have, unless it is alone."""
+QUIET_REQUESTS = 6.0
 """A client asks now and then when so many small requests more would leave it behind the one who has had most."""
 QUIET_SECONDS = 0.5
 """For so long after its last request it is thought of."""
@@ -107,7 +107,7 @@ class Turns:
         quiet = 0.0 < mine.begins < self._furthest - QUIET_REQUESTS
         if quiet:
             self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
-        if mine.running < self._client_at_once:
+        if mine.running < self._bound(client):
             mine.running += 1
             if quiet and self._quick < self._at_once:
                 mine.quick += 1
@@ -128,7 +128,7 @@ class Turns:
             if turn.done() and not turn.cancelled():
                 self.end(client)
             elif all(each.turn is not turn for each in mine.waiting):
-                self._leave(mine)
+                self._leave(client)
             raise
 
     def end(self, client: str) -> None:
@@ -143,13 +143,18 @@ class Turns:
             if not self._running:
                 now = asyncio.get_running_loop().time()
                 self._batch_after = now + min(REST_BESIDE_QUIET * (now - self._batch_began), REST_MAX_SECONDS)
-        self._leave(mine)
+        self._leave(client)
         self._serve()
 
-    def _leave(self, mine: _Client) -> None:
+    def _bound(self, client: str) -> int:
+        return self._at_once if self.alone(client) else self._client_at_once
+
+    def _leave(self, client: str) -> None:
         """A request of the client is under way no more: the next one comes to the head of its line."""
+        mine = self._clients[client]
         mine.running -= 1
-        while mine.waiting:
+        bound = self._bound(client) if mine.waiting else 0
+        while mine.waiting and mine.running < bound:
             cost, turn = mine.waiting.popleft()
             if not turn.done():
                 mine.running += 1
