@@ -105,6 +105,10 @@ class FlowAccount:
         self._claimed: list[Known] = []
         self._shares = Shares(wrong, coverage)
 
+    def forget(self, process: str) -> None:
+        """A process begins anew: whose turn it is is not remembered."""
+        self._shares.forget(process)
+
     def before(self, commit: Commit) -> None:
         """A commit is going to be looked at."""
         self._claimed.clear()

@@ -52,10 +52,11 @@ class Witness:
         self._along: tuple[ClaimRequest, list[Lease]] | None = None
         """What the commit has taken along that is told of next."""
         self.acts = ActAccount(self.wrong, self.tasks)
+        self.flow = FlowAccount(self.wrong, coverage, observer)
         self._accounts = (
             GateAccount(self.wrong, coverage),
             KeyAccount(self.wrong, coverage, observer, self.tasks),
-            FlowAccount(self.wrong, coverage, observer),
+            self.flow,
             JobAccount(self.wrong, coverage, observer, self.tasks, lambda hold: self._live(hold) is not None),
             BreakerAccount(self.wrong, coverage),
             self.acts,

@@ -31,6 +31,8 @@ from simulation.standing import WithStanding
 from simulation.witness import Witness
 
 WORKER = Principal("worker")
+NETWORK = "network"
+"""Who brings what arrives late."""
 LEDGER_VERBS = frozenset(VERBS)
 DEFINITION_VERBS = frozenset({"put"})
 SCHEDULE_VERBS = frozenset({"fire"})
@@ -120,6 +122,7 @@ class World:
         self.behind = await SqliteStore.open(
             self.path, clock=ProcessClock(self.machine), inline=True, synchronous="OFF"
         )
+        self.witness.flow.forget(NETWORK)
 
     async def node(self, process: Process, clock: ProcessClock) -> Node:
         """Open the store for a process, and its engine."""
@@ -313,7 +316,7 @@ class World:
         inner: Any = self.behind.definitions if verb in DEFINITION_VERBS else self.behind.ledger
         if verb in SCHEDULE_VERBS:
             inner = self.behind.schedules
-        repeated = self.execute("network", verb, getattr(inner, verb), arguments)
+        repeated = self.execute(NETWORK, verb, getattr(inner, verb), arguments)
         asyncio.get_running_loop().create_task(repeated, context=NOBODY.copy())
 
     def asking(self, ask: Callable[..., Awaitable[Any]], *arguments: Any) -> Callable[[], Awaitable[Any]]:
