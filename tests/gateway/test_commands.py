@@ -73,8 +73,8 @@ def test_what_nobody_serves_is_noted(sides: Sides, command: Command, arguments: 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("queue", "pause", "mail"),
-        ("queue", "resume", "mail"),
+        ("queue", "pause", "default"),
+        ("queue", "resume", "default"),
         ("queue", "set", "mail", "depth=5"),
         ("queue", "set", "mail", "depth=many"),
         ("queue", "set", "mail", "deepth=5"),

@@ -102,7 +102,7 @@ class Lose:
         self._last_run_us = self._clock.monotonic_us()
         moved = sum(answer.answer is SettleAnswer.APPLIED for answer in answers)
         turned = tell(answer.turned for answer in answers)
-        # What is claimed elsewhere from now on, unheard of, cannot be lost before this run comes again.
+        # Hints tell of what is queued from now on, and what is claimed unheard of cannot be lost before the next run.
         quiet = not found and self._leases_outlast_quiet() and not await self._ledger.holding()
         self._paused_us = QUIET_US if quiet else self.interval_us
         return Swept(moved, None, len(found) >= limits.SWEEP_MAX_TASKS and moved > 0, quiet, tuple(turned))

@@ -342,7 +342,7 @@ class Ledger(WorkerRegistry, StandingClaims, JobLedger, BreakerLedger, Protocol)
         """Waiting tasks past their TTL -> `expired`; past their deadline -> `failed`, `dead_lettered` (`deadline`)."""
 
     async def holding(self) -> bool:
-        """Whether any attempt is live."""
+        """Whether any attempt is live, or may be in a moment because a task is queued."""
 
     async def find_doubtful(self, limit: int) -> list[Doubtful]:
         """Attempts that a duty may have to end, each with the guard to settle it by. Reads only.
