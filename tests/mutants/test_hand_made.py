@@ -11,8 +11,8 @@ from mutants.hand_made import HAND_MADE, HandMade
 from simulation.run import run
 
 ROOT = Path(__file__).parents[2]
-LIVES = 40
-"""Most are noticed in the first few."""
+LIVES = 300
+"""Most are noticed in the first few; the rarest in one of two hundred."""
 BEYOND_THE_SIMULATION = frozenset(
     {"no token: who knows the attempt may settle it", "nothing is written through to the disk"}
 )
@@ -34,7 +34,7 @@ TESTS = (
 def test_a_simulated_life_notices(mutant: HandMade) -> None:
     undo = mutant.put()
     try:
-        assert any(run(seed).violations for seed in range(LIVES))
+        assert any(run(seed).violations for seed in (mutant.life, *range(LIVES)))
     finally:
         undo()
 

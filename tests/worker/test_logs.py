@@ -42,6 +42,12 @@ async def run(source: ScriptedSource, registry: Registry, start_worker: StartWor
     return ran
 
 
+@pytest.fixture(autouse=True)
+def only_warnings_are_written(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever tests before have set."""
+    caplog.set_level(logging.WARNING, logger="perdure")
+
+
 async def test_the_contexts_logger_is_kept_whatever_logging_writes(source: ScriptedSource, run: Any) -> None:
     async def handler(*, ctx: Context) -> None:
         assert not logging.getLogger("perdure.task.logs").isEnabledFor(logging.INFO)
