@@ -1,7 +1,7 @@
 """What a client does that races for unique keys: submits of many threads at one instant, some of them undone."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,11 +10,12 @@ import psycopg
 
 import perdure
 from chaos.operations import OperationLog
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, StoreBusy
 
 UNDONE = 5
 """Every so many threads submit inside a transaction of their own, and roll back."""
 BUSY_MS = 30_000
+BUSY_TRIES = 10
 
 
 def race(app: perdure.App, log: OperationLog, orders: dict[str, Any], store: str) -> None:
@@ -46,16 +47,29 @@ def _race_once(
     entry = f"{key}|{number}|{'undone' if undone else 'kept'}"
     barrier.wait()
     log.asked(entry)
-    try:
+
+    def submit() -> Any:
         if undone:
             with _undone(store) as connection:
-                handle = app.sync.submit("probe", number=number, unique=unique, unique_key=key, connection=connection)
-        else:
-            handle = app.sync.submit("probe", number=number, unique=unique, unique_key=key)
+                return app.sync.submit("probe", number=number, unique=unique, unique_key=key, connection=connection)
+        return app.sync.submit("probe", number=number, unique=unique, unique_key=key)
+
+    try:
+        handle = _patiently(submit)
     except PerdureError as error:
         log.refused(entry, error.code)
     else:
         log.answered(entry, id=handle.id, outcome=handle.outcome)
+
+
+def _patiently(submit: Callable[[], Any]) -> Any:
+    """Fifty keep each other waiting: whoever is told that the store is busy has stored nothing, and comes again."""
+    for _ in range(BUSY_TRIES):
+        try:
+            return submit()
+        except StoreBusy:
+            continue
+    return submit()
 
 
 @contextmanager
