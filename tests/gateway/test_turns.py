@@ -27,6 +27,7 @@ class Line:
         self.got: list[str] = []
         self.asking: list[asyncio.Task[None]] = []
         self._ended = 0
+        self._news = asyncio.Event()
 
     async def ask(self, client: str, cost: float = 1.0, times: int = 1) -> None:
         for _ in range(times):
@@ -36,6 +37,7 @@ class Line:
     async def _ask(self, client: str, cost: float) -> None:
         await self.turns.begin(client, cost)
         self.got.append(client)
+        self._news.set()
 
     async def play(self) -> list[str]:
         """End one turn after the other until nobody waits any more."""
@@ -56,7 +58,8 @@ class Line:
         """So many turns were given."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.got) < turns:
-                await asyncio.sleep(0.001)
+                self._news.clear()
+                await self._news.wait()
         await turned()
 
 

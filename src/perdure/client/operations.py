@@ -38,6 +38,7 @@ from perdure.engine.quantities import check_choice
 from perdure.engine.requests import JobRequest, KindDefinition, NewTask, Principal, TaskRequest
 from perdure.engine.schedule_views import ScheduleOperations
 from perdure.errors import AlreadyEnded, Invalid, Misuse, PerdureError, Refused
+from perdure.store.claims import nothing_stands_by
 from perdure.store.definitions import DefinitionType
 from perdure.store.job_ledger import Grown, JobRetried
 from perdure.store.ledger import (
@@ -202,7 +203,7 @@ class RemoteOperations:
 
     def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
         """Nothing: the gateway commits, and a claim that waits there tells of work."""
-        return lambda: None
+        return nothing_stands_by
 
     def subscribe(self) -> Subscription:
         """Hints of control: of new work a waiting claim tells."""

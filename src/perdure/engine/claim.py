@@ -10,6 +10,7 @@ from perdure.ambient import Ids
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
 from perdure.errors import Invalid
+from perdure.store.claims import nothing_stands_by
 from perdure.store.ledger import ClaimRequest, Ledger, Taker
 
 UNANSWERED_MAX = 16
@@ -52,7 +53,7 @@ class Claim:
     def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
         """Let a claim travel with the commit that brings work to an idle worker. See `Ledger.stand_by`."""
         if worker_id in self._unanswered:
-            return _nothing_stands_by
+            return nothing_stands_by
         leases = self._spare.get(worker_id, [])
         leases = self._spare[worker_id] = leases[:count] + self._new(max(0, count - len(leases)))
         request = ClaimRequest(worker_id, leases, self._ageing_us)
@@ -103,10 +104,6 @@ class _Taker:
         self._claim.spent(self._worker_id)
         self._claim.ask_again(self._worker_id, self._leases)
         self._taker.failed()
-
-
-def _nothing_stands_by() -> None:
-    """There is nothing to withdraw."""
 
 
 def derived_attempts(request_id: str, count: int) -> list[tuple[str, str]]:

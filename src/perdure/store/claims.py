@@ -34,6 +34,10 @@ class Taker(Protocol):
         """Nobody knows whether the commit has leased anything. Nothing stands by any more."""
 
 
+def nothing_stands_by() -> None:
+    """What withdraws a claim where none stands by."""
+
+
 class StandingClaims(Protocol):
     """Claims that wait for a commit."""
 

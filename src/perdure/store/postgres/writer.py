@@ -11,6 +11,7 @@ from typing import Any
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call, deliver
 from perdure.joining import join
+from perdure.store.claims import nothing_stands_by
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS
@@ -86,7 +87,7 @@ class Writer:
 
     def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
         """Nothing: what gathers is committed by threads, and hints tell of it."""
-        return _nothing_stands_by
+        return nothing_stands_by
 
     def _start_over(self) -> None:
         for flusher in self._flushers.values():
@@ -117,14 +118,10 @@ class InlineWriter:
 
     def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
         """Nothing, as beside threads."""
-        return _nothing_stands_by
+        return nothing_stands_by
 
     async def close(self) -> None:
         """Close the connection."""
         if not self._closed:
             self._closed = True
             self._commits.close()
-
-
-def _nothing_stands_by() -> None:
-    """There is nothing to withdraw."""
