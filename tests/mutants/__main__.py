@@ -15,6 +15,7 @@ from mutants.predicates import Mutant
 from mutants.running import A_LIFE, LIVES, Choice, Verdict, all_mutants, judge
 from mutants.side import Side
 from mutants.sqlite_side import SqliteSide
+from mutants.verdicts import Verdicts
 
 SURVIVING = Path(__file__).with_name("surviving.toml")
 SIDES: dict[str, Callable[[], Side]] = {"sqlite": SqliteSide, "postgres": PostgresSide}
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="only list the mutants")
     parser.add_argument("--skip-justified", action="store_true", help="leave out those with a reason to survive")
+    parser.add_argument("--go-on", action="store_true", help="keep the verdicts of the last time that still hold")
     given = parser.parse_args()
     reasons: dict[str, str] = tomllib.loads(SURVIVING.read_text()).get(given.store, {})
     side = SIDES[given.store]()
@@ -40,14 +42,18 @@ def main() -> int:
         if given.list:
             print("\n".join(each.name for each in found))
             return 0
-        return _judged(side, found, Choice(given.lives, given.processes, given.tests), reasons)
+        choice = Choice(given.lives, given.processes, given.tests)
+        return _judged(side, found, choice, reasons, given.go_on)
 
 
-def _judged(side: Side, found: Sequence[Mutant], choice: Choice, reasons: Collection[str]) -> int:
-    begun, verdicts = time.monotonic(), list[Verdict]()
+def _judged(side: Side, found: Sequence[Mutant], choice: Choice, reasons: Collection[str], go_on: bool) -> int:
+    begun, all_kept = time.monotonic(), Verdicts(side.world)
+    verdicts = all_kept.kept(found) if go_on else []
+    known = {each.mutant.name for each in verdicts}
 
     def tell(verdict: Verdict) -> None:
         verdicts.append(verdict)
+        all_kept.keep(verdict)
         name, by = verdict.mutant.name, verdict.caught_by
         told = f"caught    {name}   by {by}" if by else f"{'justified' if name in reasons else 'SURVIVED '} {name}"
         if verdict.error:
@@ -56,7 +62,8 @@ def _judged(side: Side, found: Sequence[Mutant], choice: Choice, reasons: Collec
             told += "   (it never made a difference)"
         print(f"{len(verdicts):4} {verdict.seconds:5.1f} s  {told}", flush=True)
 
-    judge(side, found, choice, tell)
+    if waiting := [each for each in found if each.name not in known]:
+        judge(side, waiting, choice, tell)
     survivors = {each.mutant.name for each in verdicts if not each.caught_by}
     unexplained = sorted(survivors - set(reasons))
     print(f"\n{len(found)} mutants in {time.monotonic() - begun:.0f} s: {len(found) - len(survivors)} caught, ", end="")

@@ -81,13 +81,20 @@ def look(session: pytest.Session, side: Side, found: Sequence[Mutant], lives: in
     return seen.known()
 
 
-def _key(session: pytest.Session, lives: int) -> str:
-    """A name for all that the outcome comes from."""
-    told = hashlib.sha256(f"{lives} {[item.nodeid for item in session.items]}".encode())
+def told_by_sources() -> "hashlib._Hash":
+    """A digest of all sources and tests."""
+    told = hashlib.sha256()
     for folder in SOURCES:
         for path in sorted((ROOT / folder).rglob("*.*")):
             if path.suffix in (".py", ".sql"):
                 told.update(path.read_bytes())
+    return told
+
+
+def _key(session: pytest.Session, lives: int) -> str:
+    """A name for all that the outcome comes from."""
+    told = told_by_sources()
+    told.update(f"{lives} {[item.nodeid for item in session.items]}".encode())
     return told.hexdigest()
 
 
