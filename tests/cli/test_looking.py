@@ -97,6 +97,9 @@ def test_pages_follow_their_cursor(perdure: Perdure) -> None:
     rest = perdure("task", "list", "--limit", "2", "--cursor", first["cursor"], "--json").json
     assert [row["kind"] for row in first["tasks"] + rest["tasks"]] == ["k2", "k1", "k0"]
     assert rest["cursor"] is None
+    oldest = perdure("task", "list", "--oldest", "--limit", "2", "--json").json
+    last = perdure("task", "list", "--oldest", "--cursor", oldest["cursor"], "--json").json
+    assert [row["kind"] for row in oldest["tasks"] + last["tasks"]] == ["k0", "k1", "k2"]
     assert "--cursor" in perdure("task", "list", "--limit", "2").err
     assert perdure("task", "list", "--cursor", "nonsense").code == 2
 

@@ -12,6 +12,7 @@ from perdure.cli.options import (
     JsonOption,
     KindOption,
     LimitOption,
+    OldestOption,
     QueueOption,
     StoreOption,
     TaskId,
@@ -58,18 +59,19 @@ def list_dead_letters(
     kind: KindOption = None,
     queue: QueueOption = None,
     discarded: Annotated[bool, typer.Option("--discarded", help="Those that were discarded too.")] = False,
+    oldest: OldestOption = False,
     limit: LimitOption = 50,
     cursor: CursorOption = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List dead letters, newest first."""
+    """List dead letters, the last that ended first."""
     from perdure.cli.output import shown_instant, write_json, write_note, write_table
     from perdure.cli.session import on_store
     from perdure.cli.task import fill_page, listed
 
     where = _filter(tuple(kind or ()), tuple(queue or ()), None if discarded else False)
-    page = on_store(store, lambda session: fill_page(session, where, limit, cursor))
+    page = on_store(store, lambda session: fill_page(session, where, limit, cursor, oldest))
     if json:
         write_json(listed(page))
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import JobId, JsonOption, LimitOption, StoreOption
+from perdure.cli.options import CursorOption, JobId, JsonOption, LimitOption, OldestOption, StoreOption
 
 if TYPE_CHECKING:
     from typing import Never
@@ -88,8 +88,9 @@ def submit(
 @app.command("list")
 def list_jobs(
     state: Annotated[list[str] | None, typer.Option(help="Only this state; may be repeated.")] = None,
+    oldest: OldestOption = False,
     limit: LimitOption = 50,
-    cursor: Annotated[str | None, typer.Option(help="Go on where the last page ended.")] = None,
+    cursor: CursorOption = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -99,11 +100,13 @@ def list_jobs(
     from perdure.cli.session import on_store
     from perdure.cli.task import chosen
     from perdure.domain.states import JobState
+    from perdure.store.views import Sort
 
     states = [JobState(chosen(each, JobState, "state")) for each in state or ()]
 
     async def read(session: "Session") -> "Page":
-        return await session.views.jobs(session.organization, states, limit, cursor)
+        sort = Sort.OLDEST if oldest else Sort.NEWEST
+        return await session.views.jobs(session.organization, states, limit, cursor, sort)
 
     page = on_store(store, read)
     if json:

@@ -21,6 +21,7 @@ JsonLogOption = Annotated[bool, typer.Option("--json", help="Write log lines as 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many rows at most.")]
 CursorOption = Annotated[str | None, typer.Option("--cursor", help="Go on where the last page ended.")]
+OldestOption = Annotated[bool, typer.Option("--oldest", help="The oldest first, not the newest.")]
 KindOption = Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be repeated.")]
 QueueOption = Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")]
 TimeoutOption = Annotated[

@@ -12,6 +12,7 @@ from perdure.cli.options import (
     JsonOption,
     KindOption,
     LimitOption,
+    OldestOption,
     QueueOption,
     StoreOption,
     TaskId,
@@ -44,6 +45,7 @@ def list_tasks(
     job: Annotated[str | None, typer.Option(help="Only the tasks of this job.")] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only with this label, NAME=VALUE.")] = None,
     reason: Annotated[list[str] | None, typer.Option(help="Only ended for this reason.")] = None,
+    oldest: OldestOption = False,
     limit: LimitOption = 50,
     cursor: CursorOption = None,
     store: StoreOption = None,
@@ -65,7 +67,7 @@ def list_tasks(
         labels=tuple(map(labels.label, label or ())),
         reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in reason or ()),
     )
-    page = on_store(store, lambda session: fill_page(session, where, limit, cursor))
+    page = on_store(store, lambda session: fill_page(session, where, limit, cursor, oldest))
     if json:
         write_json(listed(page))
     else:
@@ -230,13 +232,14 @@ def listed(page: "Page") -> dict[str, object]:
     return {"tasks": rows, "cursor": page.cursor}
 
 
-async def fill_page(session: "Session", where: "TaskFilter", limit: int, cursor: str | None) -> "Page":
+async def fill_page(session: "Session", where: "TaskFilter", limit: int, cursor: str | None, oldest: bool) -> "Page":
     """One page of `limit` rows: pages of a filtered list may be short, so several may have to be read."""
-    from perdure.store.views import Page
+    from perdure.store.views import Page, Sort
 
+    sort = Sort.OLDEST if oldest else Sort.NEWEST
     rows: list[TaskView] = []
     while True:
-        page = await session.views.tasks(session.organization, where, limit - len(rows), cursor)
+        page = await session.views.tasks(session.organization, where, limit - len(rows), cursor, sort)
         rows += page.rows
         cursor = page.cursor
         if cursor is None or len(rows) >= limit:

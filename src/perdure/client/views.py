@@ -26,6 +26,7 @@ from perdure.store.views import (
     Page,
     PartView,
     QueueView,
+    Sort,
     TaskFilter,
     TaskView,
     WorkerView,
@@ -50,9 +51,17 @@ class RemoteViews:
         except NotFound:
             return None
 
-    async def tasks(self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None) -> Page:
-        """`TaskView`s, newest first."""
+    async def tasks(
+        self,
+        organization: str,
+        where: TaskFilter,
+        limit: int,
+        cursor: str | None = None,
+        sort: Sort = Sort.NEWEST,
+    ) -> Page:
+        """`TaskView`s."""
         query: dict[str, Any] = {
+            "sort": sort,
             "kind": list(where.kinds),
             "queue": list(where.queues),
             "label": [f"{name}:{value}" for name, value in where.labels],
@@ -112,9 +121,16 @@ class RemoteViews:
         except NotFound:
             return None
 
-    async def jobs(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None = None) -> Page:
-        """`JobView`s, newest first."""
-        query = _paged({"state": [str(each) for each in states], "limit": limit}, cursor)
+    async def jobs(
+        self,
+        organization: str,
+        states: Sequence[JobState],
+        limit: int,
+        cursor: str | None = None,
+        sort: Sort = Sort.NEWEST,
+    ) -> Page:
+        """`JobView`s."""
+        query = _paged({"state": [str(each) for each in states], "sort": sort, "limit": limit}, cursor)
         page = await self._get("/v1/jobs", wire.JobPage, query)
         return Page([read(each, JobView) for each in page.jobs], page.cursor)
 

@@ -47,10 +47,10 @@ class JobHandlers:
         return Answer(shown, 200, (place, REPLAYED)) if answer.replayed else Answer(shown, 202, (place,))
 
     async def list_jobs(self, request: Request) -> Answer:
-        """List jobs, newest first."""
+        """List jobs."""
         query: wire.JobQuery = request.query
         page = await self._operations.views.jobs(
-            request.by.organization, query.state, query.limit, query.cursor or None
+            request.by.organization, query.state, query.limit, query.cursor or None, query.sort
         )
         return Answer(wire.JobPage(jobs=[told(row, wire.Job) for row in page.rows], cursor=page.cursor))
 

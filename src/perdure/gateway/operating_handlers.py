@@ -87,10 +87,12 @@ class OperatingHandlers:
         return Answer(wire.Ordered(id=worker, order=order.value))
 
     async def list_dead_letters(self, request: Request) -> Answer:
-        """List dead letters, newest first."""
+        """List dead letters."""
         query: wire.DeadLetterQuery = request.query
         where = filter_of(query, (TaskState.DEAD_LETTERED,), query.discarded)
-        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
+        page = await self._operations.views.tasks(
+            request.by.organization, where, query.limit, query.cursor or None, query.sort
+        )
         return Answer(await shown_page(page))
 
     async def requeue_dead_letter(self, request: Request) -> Answer:

@@ -94,10 +94,12 @@ class TaskHandlers:
         return answers
 
     async def list_tasks(self, request: Request) -> Answer:
-        """List tasks, newest first."""
+        """List tasks."""
         query: wire.TaskQuery = request.query
         where = filter_of(query, tuple(query.state))
-        page = await self._operations.views.tasks(request.by.organization, where, query.limit, query.cursor or None)
+        page = await self._operations.views.tasks(
+            request.by.organization, where, query.limit, query.cursor or None, query.sort
+        )
         return Answer(await shown_page(page))
 
     async def show_task(self, request: Request) -> Answer:

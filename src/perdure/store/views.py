@@ -4,6 +4,7 @@ All times are microseconds since 1970 UTC by the store's clock. Everything is bo
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -299,8 +300,15 @@ class TaskFilter(NamedTuple):
     ended_before_us: int | None = None
 
 
+class Sort(StrEnum):
+    """Which rows of a list come first."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
 class Page(NamedTuple):
-    """Rows, newest first, and the cursor for the next page. A page may be short, even empty, and have a next one."""
+    """Rows, and the cursor for the next page. A page may be short, even empty, and have a next one."""
 
     rows: list[Any]
     cursor: str | None
@@ -323,9 +331,16 @@ class Views(Protocol):
     async def task(self, organization: str, task_id: str) -> TaskView | None:
         """One task, payload and result included."""
 
-    async def tasks(self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None) -> Page:
-        """`TaskView`s, newest first: by creation, or by end where `where.states` has ends only. Raises `Malformed`
-        for a bad cursor.
+    async def tasks(
+        self,
+        organization: str,
+        where: TaskFilter,
+        limit: int,
+        cursor: str | None = None,
+        sort: Sort = Sort.NEWEST,
+    ) -> Page:
+        """`TaskView`s, sorted by creation, or by end where `where.states` has ends only. Raises `Malformed` for a bad
+        cursor.
 
         A filtered page looks at no more than `limits.LIST_SCAN_MAX_ROWS` rows.
         """
@@ -354,8 +369,15 @@ class Views(Protocol):
     async def job(self, organization: str, job_id: str) -> JobView | None:
         """One job."""
 
-    async def jobs(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None = None) -> Page:
-        """`JobView`s, newest first."""
+    async def jobs(
+        self,
+        organization: str,
+        states: Sequence[JobState],
+        limit: int,
+        cursor: str | None = None,
+        sort: Sort = Sort.NEWEST,
+    ) -> Page:
+        """`JobView`s, sorted by creation. Raises `Malformed` for a bad cursor."""
 
     async def job_progress(self, organization: str, job_id: str) -> JobProgress | None:
         """How far one job is."""

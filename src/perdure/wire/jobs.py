@@ -10,6 +10,7 @@ from perdure.domain import limits
 from perdure.domain.states import JobState, Reason, TaskState
 from perdure.domain.task import FailurePolicy, Trigger
 from perdure.engine.requests import Dependency
+from perdure.store.views import Sort
 from perdure.wire import shapes
 from perdure.wire.shapes import Id
 from perdure.wire.tasks import CancelRecord, SubmitTask
@@ -75,6 +76,7 @@ class JobQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     """Which jobs. A state that is repeated means any of them."""
 
     state: list[JobState] = []
+    sort: Sort = Sort.NEWEST
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
     cursor: shapes.Cursor | None = None
 

@@ -13,6 +13,7 @@ from perdure.domain.task import OnLoss
 from perdure.domain.unique import SubmitOutcome, Unique
 from perdure.domain.why import ObstacleSort
 from perdure.engine.requests import TaskRequest
+from perdure.store.views import Sort
 from perdure.wire import shapes
 from perdure.wire.shapes import Id, Json
 
@@ -175,7 +176,8 @@ class TaskQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     submitter: list[str] = []
     ended_from: datetime | None = None
     ended_before: datetime | None = None
-    sort: Literal["newest"] = "newest"
+    sort: Sort = Sort.NEWEST
+    """By creation; by end where only ends are asked for."""
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
     cursor: shapes.Cursor | None = None
 
@@ -193,7 +195,8 @@ class DeadLetterQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
     ended_from: datetime | None = None
     ended_before: datetime | None = None
     discarded: bool = False
-    sort: Literal["newest"] = "newest"
+    sort: Sort = Sort.NEWEST
+    """By creation; by end where only ends are asked for."""
     limit: shapes.Limit = shapes.PAGE_DEFAULT_ROWS
     cursor: shapes.Cursor | None = None
 

@@ -35,6 +35,7 @@ NUMBERS = json.dumps(list(range(TASKS // 2, TASKS // 2 + 2 * STRETCH, 2)))
 
 ORGANIZATION = {"organization": "default", "now": 10**15, "active": 10**15, "since": 0}
 WALK = {**ORGANIZATION, "before": LAST, "stretch": STRETCH}
+FROM_THE_FIRST = {**WALK, "before": -LAST}
 ENDED = {**ORGANIZATION, "task": f"task-{TASKS // 2:09d}", "n": TASKS // 2}
 SMALL_JOB = {**ORGANIZATION, "job": "job-000500", "j": 500}
 LARGE_JOB = {**ORGANIZATION, "job": "job-001001", "j": 1001}
@@ -113,6 +114,14 @@ QUESTIONS = [
     Asked("view_walk_gates", {**GATES, "name": "kind-1", "key": ""}, 2 * STRETCH),
     Asked("view_walk_gates", {**GATES, "name": "kind-1 by customer", "key": '"05000"'}, 2 * STRETCH),
     Asked("view_walk_gates", {**GATES, "name": "kind-1 by customer", "key": '"05000"', "stretch": 1}, 2),
+    Asked("view_walk_any_oldest", {**WALK, "before": ""}, STRETCH),
+    Asked("view_walk_ended_oldest", {**ends("succeeded"), "before_us": 0, "before": -LAST}, STRETCH),
+    Asked("view_walk_ended_oldest", {**ends("cancelled", "failed"), "before_us": 0, "before": -LAST}, 2 * STRETCH),
+    Asked("view_walk_held_oldest", FROM_THE_FIRST, HELD),
+    Asked("view_walk_job_oldest", {**FROM_THE_FIRST, **LARGE_JOB}, STRETCH + 1),
+    Asked("view_walk_jobs_oldest", {**FROM_THE_FIRST, "states": '["pending","running","succeeded"]'}, 3 * STRETCH),
+    Asked("view_walk_live_oldest", FROM_THE_FIRST, STRETCH),
+    Asked("view_walk_waiting_oldest", {**FROM_THE_FIRST, "states": '["pending","retrying"]'}, 2 * STRETCH),
     Asked("view_walk_held", WALK, HELD),
     Asked("view_walk_job", {**WALK, **SMALL_JOB}, 11),
     Asked("view_walk_job", {**WALK, **LARGE_JOB}, STRETCH + 1),

@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
+from perdure.store.relational.both_ways import OLDEST_FIRST
 from perdure.store.sqlite.statements import STATEMENTS
 
 GROWING = ("tasks", "ends", "attempts", "events", "jobs", "parts", "edges", "progress", "gates", "slots")
@@ -45,9 +46,11 @@ def test_every_view_is_bound_to_an_organization(name: str) -> None:
     assert ":organization" in STATEMENTS[name]
 
 
-@pytest.mark.parametrize(
-    "name", ["view_walk_ended", "view_walk_any", "view_walk_job", "view_walk_gates", "view_walk_jobs", "view_walk_live"]
-)
+SORTED = ("view_walk_ended", "view_walk_any", "view_walk_job", "view_walk_jobs", "view_walk_live")
+"""Those that walk both ways, but for the few where all is sorted."""
+
+
+@pytest.mark.parametrize("name", [*SORTED, *(name + OLDEST_FIRST for name in SORTED), "view_walk_gates"])
 def test_a_stretch_of_a_list_is_read_in_the_order_of_its_index(connection: apsw.Connection, name: str) -> None:
     lines = plan(connection, name)
     inner = [line for line in lines if "ORDER BY" in line and "group_array" not in line]

@@ -7,17 +7,23 @@ from perdure.domain import limits
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import ENDED, UNFINISHED, JobState, Reason, TaskState
 from perdure.errors import Invalid, Malformed
-from perdure.store.views import TaskFilter
+from perdure.store.views import Sort, TaskFilter
 
 EVERYTHING = TaskFilter()
 
 
 async def listed(world: World, where: TaskFilter, limit: int, organization: str = ORGANIZATION) -> list[str]:
-    """The ids on all pages, each page of at most `limit`."""
+    """The ids on all pages, each page of at most `limit`, newest first. Oldest first they are the same the other way."""
+    newest_first = await paged(world, where, limit, organization, Sort.NEWEST)
+    assert await paged(world, where, limit, organization, Sort.OLDEST) == newest_first[::-1]
+    return newest_first
+
+
+async def paged(world: World, where: TaskFilter, limit: int, organization: str, sort: Sort) -> list[str]:
     found: list[str] = []
     cursor = None
     for _ in range(10_000):
-        page = await world.views.tasks(organization, where, limit, cursor)
+        page = await world.views.tasks(organization, where, limit, cursor, sort)
         assert len(page.rows) <= limit
         found += [row.id for row in page.rows]
         cursor = page.cursor
@@ -201,6 +207,30 @@ async def test_tasks_that_come_while_paging_do_not_move_the_pages(world: World) 
     assert [row.id for row in (*page.rows, *rest.rows)] == newest_first
 
 
+@pytest.mark.parametrize("limit", [1, 2, 10])
+async def test_what_ended_between_two_instants_comes_in_both_orders(world: World, limit: int) -> None:
+    ended: list[tuple[str, int]] = []
+    for _ in range(6):
+        lease = await world.lease()
+        await world.finish(lease)
+        view = await world.views.task(ORGANIZATION, lease.hold.task_id)
+        assert view is not None
+        assert view.finished_us is not None
+        ended.append((view.id, view.finished_us))
+        world.advance(1)
+    where = TaskFilter(ended_from_us=ended[1][1], ended_before_us=ended[4][1])
+    between = [id for id, _ in ended[1:4]]
+    assert await listed(world, where, limit) == between[::-1]
+
+
+async def test_tasks_that_come_while_paging_oldest_first_are_on_the_last_page(world: World) -> None:
+    newest_first = await submitted(world, 4)
+    page = await world.views.tasks(ORGANIZATION, EVERYTHING, 2, sort=Sort.OLDEST)
+    later = await submitted(world, 3)
+    rest = await world.views.tasks(ORGANIZATION, EVERYTHING, 10, page.cursor, Sort.OLDEST)
+    assert [row.id for row in (*page.rows, *rest.rows)] == [*newest_first[::-1], *later[::-1]]
+
+
 async def test_a_cursor_serves_its_own_list_only(world: World) -> None:
     await submitted(world, 3)
     cursor = (await world.views.tasks(ORGANIZATION, EVERYTHING, 1)).cursor
@@ -210,6 +240,8 @@ async def test_a_cursor_serves_its_own_list_only(world: World) -> None:
             await world.views.tasks(ORGANIZATION, where, 1, cursor)
     with pytest.raises(Malformed):
         await world.views.tasks("other", EVERYTHING, 1, cursor)
+    with pytest.raises(Malformed):
+        await world.views.tasks(ORGANIZATION, EVERYTHING, 1, cursor, Sort.OLDEST)
     with pytest.raises(Malformed):
         await world.views.jobs(ORGANIZATION, (), 1, cursor)
 
@@ -240,14 +272,15 @@ async def test_jobs_come_newest_first_and_by_state(world: World) -> None:
     leases = await world.claim(2)
     await world.finish(leases[0])
     ids = [family.id for family in families[::-1]]
-    found, cursor = [], None
-    while True:
-        page = await world.views.jobs(ORGANIZATION, (), 3, cursor)
-        found += [row.id for row in page.rows]
-        cursor = page.cursor
-        if cursor is None:
-            break
-    assert found == ids
+    for sort, in_order in ((Sort.NEWEST, ids), (Sort.OLDEST, ids[::-1])):
+        found, cursor = [], None
+        while True:
+            page = await world.views.jobs(ORGANIZATION, (), 3, cursor, sort)
+            found += [row.id for row in page.rows]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert found == in_order
     done = (await world.views.jobs(ORGANIZATION, (JobState.SUCCEEDED,), 5)).rows
     assert [row.id for row in done] == [families[0].id]
     some = (await world.views.jobs(ORGANIZATION, (JobState.PENDING, JobState.RUNNING), 5)).rows

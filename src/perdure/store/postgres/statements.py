@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from perdure.errors import invariant
+from perdure.store.relational.both_ways import with_both_ways
 
 STAGES = ("settling", "ending", "ended", "touched", "joining")
 """The names under which rows are staged."""
@@ -57,11 +58,12 @@ def parse(name: str, text: str) -> Statement:
 def load() -> dict[str, Statement]:
     """Every statement by name."""
     folder = files("perdure.store.postgres") / "sql"
-    return {
-        name: parse(name, entry.read_text(encoding="utf-8"))
+    read = (
+        (entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8"))
         for entry in folder.iterdir()
-        if entry.name.endswith(".sql") and (name := entry.name.removesuffix(".sql"))
-    }
+        if entry.name.endswith(".sql")
+    )
+    return {name: parse(name, text) for name, text in with_both_ways(read)}
 
 
 STATEMENTS: Mapping[str, Statement] = load()

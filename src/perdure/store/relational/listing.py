@@ -7,15 +7,16 @@ from perdure.domain import limits
 from perdure.domain.states import ENDED, HELD, UNFINISHED, JobState, TaskState
 from perdure.errors import Invalid
 from perdure.store.relational import cursors, job_views, task_views
+from perdure.store.relational.both_ways import OLDEST_FIRST
 from perdure.store.relational.transaction import Transaction, batch
-from perdure.store.views import Page, TaskFilter
+from perdure.store.views import Page, Sort, TaskFilter
 
 STRETCH_ROWS = 1_000
 """How many rows a filtered list looks at before it counts what it has found."""
 BEYOND = 2**63 - 1
 """A number above every row's."""
 BEYOND_ID = "~"
-"""A text above every id."""
+"""A text above every id; the empty one is below."""
 
 _IDLE = frozenset({TaskState.PENDING, TaskState.RETRYING})
 
@@ -27,14 +28,15 @@ class TaskListing:
     tasks in any state by id (ids ascend with time).
     """
 
-    def __init__(self, organization: str, where: TaskFilter, limit: int, cursor: str | None) -> None:
+    def __init__(self, organization: str, where: TaskFilter, limit: int, cursor: str | None, sort: Sort) -> None:
         self._organization = organization
         self._where = where
+        self._sort = sort
         self._limit = page_rows(limit)
         self._states = _states_that_match(where)
         self._impossible = bool(where.states) and not self._states
         self._order = _order(where, self._states)
-        self._list = cursors.fingerprint(organization, where)
+        self._list = cursors.fingerprint(organization, where, sort)
         self._start = self._begin(cursor)
 
     def read(self, tx: Transaction) -> Page:
@@ -78,13 +80,17 @@ class TaskListing:
             bindings["states"] = batch(self._states)
         if self._order == "job":
             bindings["job"] = self._where.job
-        rows: list[list[Any]] = tx.document(f"view_walk_{self._order}", **bindings)
+        rows: list[list[Any]] = tx.document(_walk(self._order, self._sort), **bindings)
         return rows
 
     def _is_past(self, position: list[Any]) -> bool:
-        """Whether everything from here on ended too long ago."""
-        from_us = self._where.ended_from_us
-        return self._order == "ended" and from_us is not None and position[0] < from_us
+        """Whether everything from here on ended too long ago, or too late where the oldest come first."""
+        if self._order != "ended":
+            return False
+        from_us, before_us = self._where.ended_from_us, self._where.ended_before_us
+        if self._sort is Sort.OLDEST:
+            return before_us is not None and position[0] >= before_us
+        return from_us is not None and position[0] < from_us
 
     def _sift(self, tx: Transaction, numbers: list[int | None], lanes: str | None) -> set[int]:
         """The numbers that the filter lets through."""
@@ -126,33 +132,43 @@ class TaskListing:
                 return bool(self._states)
 
     def _begin(self, cursor: str | None) -> list[Any]:
-        match self._order:
-            case "ended":
-                shape: Any = tuple[int, int]
-                # Whatever ended at the instant itself or later is not walked.
-                until_us = self._where.ended_before_us
-                start: list[Any] = [BEYOND, BEYOND] if until_us is None else [until_us, -BEYOND]
-            case "any":
-                shape, start = tuple[str], [BEYOND_ID]
-            case _:
-                shape, start = tuple[int], [BEYOND]
-        return start if cursor is None else list(cursors.read(cursor, self._order, self._list, shape))
+        shapes: dict[str, Any] = {"ended": tuple[int, int], "any": tuple[str]}
+        if cursor is None:
+            return self._oldest() if self._sort is Sort.OLDEST else self._newest()
+        return list(cursors.read(cursor, self._order, self._list, shapes.get(self._order, tuple[int])))
+
+    def _newest(self) -> list[Any]:
+        """The position before which all rows are. Whatever ended at `ended_before_us` itself or later is not walked."""
+        if self._order == "ended":
+            until_us = self._where.ended_before_us
+            return [BEYOND, BEYOND] if until_us is None else [until_us, -BEYOND]
+        return [BEYOND_ID] if self._order == "any" else [BEYOND]
+
+    def _oldest(self) -> list[Any]:
+        """The position behind which all rows are."""
+        if self._order == "ended":
+            return [self._where.ended_from_us or 0, -BEYOND]
+        return [""] if self._order == "any" else [-BEYOND]
 
 
 class JobListing:
-    """One page of a list of jobs, newest first."""
+    """One page of a list of jobs, by their submits."""
 
-    def __init__(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None) -> None:
+    def __init__(
+        self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None, sort: Sort
+    ) -> None:
         self._organization = organization
         self._states = tuple(states) or tuple(JobState)
         self._limit = page_rows(limit)
-        self._list = cursors.fingerprint(organization, sorted(self._states))
-        self._before = BEYOND if cursor is None else cursors.read(cursor, "jobs", self._list, int)
+        self._sort = sort
+        self._list = cursors.fingerprint(organization, sorted(self._states), sort)
+        start = -BEYOND if sort is Sort.OLDEST else BEYOND
+        self._before = start if cursor is None else cursors.read(cursor, "jobs", self._list, int)
 
     def read(self, tx: Transaction) -> Page:
         """The page."""
         numbers: list[int] = tx.document(
-            "view_walk_jobs",
+            _walk("jobs", self._sort),
             organization=self._organization,
             states=batch(self._states),
             before=self._before,
@@ -162,6 +178,10 @@ class JobListing:
         rows = job_views.cards(tx, self._organization, shown)
         more = len(numbers) > self._limit
         return Page(rows, cursors.write("jobs", self._list, shown[-1]) if more else None)
+
+
+def _walk(order: str, sort: Sort) -> str:
+    return f"view_walk_{order}" + (OLDEST_FIRST if sort is Sort.OLDEST else "")
 
 
 def page_rows(limit: int) -> int:

@@ -33,6 +33,7 @@ from perdure.store.views import (
     Page,
     PartView,
     QueueView,
+    Sort,
     TaskFilter,
     TaskView,
     WorkerView,
@@ -58,9 +59,16 @@ class RelationalViews:
         """One task, payload and result included."""
         return await self._readers.read(partial(task_views.task, organization=organization, task_id=task_id))
 
-    async def tasks(self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None) -> Page:
-        """A page of tasks, newest first. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
-        page = listing.TaskListing(organization, where, limit, cursor)
+    async def tasks(
+        self,
+        organization: str,
+        where: TaskFilter,
+        limit: int,
+        cursor: str | None = None,
+        sort: Sort = Sort.NEWEST,
+    ) -> Page:
+        """A page of tasks. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
+        page = listing.TaskListing(organization, where, limit, cursor, sort)
         return await self._readers.read(page.read)
 
     async def why(self, organization: str, task_id: str) -> list[Obstacle]:
@@ -92,9 +100,16 @@ class RelationalViews:
         """One job; its counts tell the unfinished states too."""
         return await self._readers.read(partial(job_views.job, organization=organization, job_id=job_id))
 
-    async def jobs(self, organization: str, states: Sequence[JobState], limit: int, cursor: str | None = None) -> Page:
-        """A page of jobs, newest first. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
-        page = listing.JobListing(organization, states, limit, cursor)
+    async def jobs(
+        self,
+        organization: str,
+        states: Sequence[JobState],
+        limit: int,
+        cursor: str | None = None,
+        sort: Sort = Sort.NEWEST,
+    ) -> Page:
+        """A page of jobs. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
+        page = listing.JobListing(organization, states, limit, cursor, sort)
         return await self._readers.read(page.read)
 
     async def job_progress(self, organization: str, job_id: str) -> JobProgress | None:

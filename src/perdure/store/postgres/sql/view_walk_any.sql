@@ -1,4 +1,5 @@
 -- The next stretch of all tasks, newest id first: number and position.
+-- walks: both ways
 SELECT coalesce(json_agg(json_build_array(walked.n, walked.id) ORDER BY walked.id DESC), '[]')::text
 FROM (
     SELECT tasks.n, tasks.id

@@ -1,5 +1,6 @@
 -- The next stretch of ended tasks in some states, last ended first: number and position.
 -- Each state is walked along its own part of the index.
+-- walks: both ways
 SELECT coalesce(json_agg(
     json_build_array(walked.n, walked.finished_us, walked.n) ORDER BY walked.finished_us DESC, walked.n DESC
 ), '[]')::text

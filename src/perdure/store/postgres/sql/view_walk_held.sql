@@ -1,5 +1,6 @@
 -- The next stretch of leased tasks, newest first: number and position. All are sorted: workers' capacity bounds them.
 -- Each worker's part of the index is read from the first fence that it may hold: what it held before lies dead below.
+-- walks: both ways
 WITH held AS MATERIALIZED (
     SELECT own.n
     FROM perdure_workers AS workers

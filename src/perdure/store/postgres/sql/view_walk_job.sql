@@ -1,4 +1,5 @@
 -- The next stretch of a job's tasks, newest first: number and position.
+-- walks: both ways
 SELECT coalesce(json_agg(json_build_array(walked.n, walked.n) ORDER BY walked.n DESC), '[]')::text
 FROM (
     SELECT tasks.n

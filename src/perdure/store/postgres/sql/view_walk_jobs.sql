@@ -1,5 +1,6 @@
 -- The next stretch of jobs in some states, newest first.
 -- Each state is walked along its own part of the index.
+-- walks: both ways
 SELECT coalesce(json_agg(walked.j ORDER BY walked.j DESC), '[]')::text
 FROM (
     SELECT found.j

@@ -1,4 +1,5 @@
 -- The next stretch of unfinished tasks, newest first: number (none where it is another organization's) and position.
+-- walks: both ways
 SELECT coalesce(json_agg(
     json_build_array(
         CASE WHEN walked.organization = %(organization)s::text THEN walked.n END, walked.n

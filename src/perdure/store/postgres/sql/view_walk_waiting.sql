@@ -1,5 +1,6 @@
 -- The next stretch of tasks that wait for their time or for others, newest first: number and position.
 -- Each state is walked along its own part of the index.
+-- walks: both ways
 SELECT coalesce(json_agg(json_build_array(walked.n, walked.n) ORDER BY walked.n DESC), '[]')::text
 FROM (
     SELECT found.n

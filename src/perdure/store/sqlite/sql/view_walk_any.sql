@@ -1,4 +1,5 @@
 -- The next stretch of all tasks, newest id first: number and position.
+-- walks: both ways
 SELECT json_group_array(json_array(n, id) ORDER BY id DESC)
 FROM (
     SELECT n, id

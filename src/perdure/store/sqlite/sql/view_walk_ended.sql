@@ -1,5 +1,6 @@
 -- The next stretch of ended tasks in some states, last ended first: number and position.
 -- Whether a state is asked for is a constant of the statement: what is not asked for is not walked.
+-- walks: both ways
 SELECT json_group_array(json_array(n, finished_us, n) ORDER BY finished_us DESC, n DESC)
 FROM (
     SELECT finished_us, n

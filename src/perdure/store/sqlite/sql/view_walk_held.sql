@@ -1,4 +1,5 @@
 -- The next stretch of leased tasks, newest first: number and position. All leases are sorted: workers' capacity bounds them.
+-- walks: both ways
 SELECT json_group_array(json_array(n, n) ORDER BY n DESC)
 FROM (
     SELECT n

@@ -1,4 +1,5 @@
 -- The next stretch of a job's tasks, newest first: number and position.
+-- walks: both ways
 SELECT json_group_array(json_array(n, n) ORDER BY n DESC)
 FROM (
     SELECT tasks.n

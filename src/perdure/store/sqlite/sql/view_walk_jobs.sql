@@ -1,5 +1,6 @@
 -- The next stretch of jobs in some states, newest first.
 -- Whether a state is asked for is a constant of the statement: what is not asked for is not walked.
+-- walks: both ways
 SELECT json_group_array(j ORDER BY j DESC)
 FROM (
     SELECT j

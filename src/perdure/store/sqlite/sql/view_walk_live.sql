@@ -1,4 +1,5 @@
 -- The next stretch of unfinished tasks, newest first: number (none where it is another organization's) and position.
+-- walks: both ways
 SELECT json_group_array(json_array(iif(organization = :organization, n, NULL), n) ORDER BY n DESC)
 FROM (
     SELECT n, organization

@@ -1,5 +1,6 @@
 -- The next stretch of tasks that wait for their time or for others, newest first: number and position.
 -- Whether a state is asked for is a constant of the statement: what is not asked for is not walked.
+-- walks: both ways
 SELECT json_group_array(json_array(n, n) ORDER BY n DESC)
 FROM (
     SELECT n
