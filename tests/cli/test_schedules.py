@@ -48,7 +48,11 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(perdure: Perdure):
         ('"0 3 * * *"', '"61 3 * * *"', "crew.yaml:4:5: schedule 'nightly': cron: minute must be 0 to 59"),
         ("Europe/Berlin", "Mars/Olympus", "crew.yaml:5:5"),
         ("every: 60", "every: 0", "crew.yaml:9:5"),
-        ("every: 60", "evry: 60", "crew.yaml:8:3: schedules.beat: Object contains unknown field `evry`"),
+        (
+            "every: 60",
+            "evry: 60",
+            "crew.yaml:9:5: schedules.beat.evry: there is no field 'evry'; did you mean 'every'?",
+        ),
         ("set: crew", "sets: crew", "has no field 'sets'"),
         ("schedules:", "schedules: []\nother:", "other"),
     ):

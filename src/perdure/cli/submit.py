@@ -196,11 +196,13 @@ def _unique(text: str | None) -> "Unique | None":
     import msgspec
 
     from perdure.domain.unique import Unique
+    from perdure.engine import mistakes
 
     try:
         return msgspec.convert(_json(text, "--unique"), Unique)
     except msgspec.ValidationError as error:
-        raise Malformed(f"--unique: {error}", field="unique") from None
+        message, path = mistakes.said(error, Unique)
+        raise Malformed(f"--unique: {path}: {message}" if path else f"--unique: {message}", field="unique") from None
 
 
 def _labels(texts: list[str] | None) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ import msgspec
 from perdure import wire
 from perdure.ambient import Ids
 from perdure.domain import limits
-from perdure.engine import encoding
+from perdure.engine import encoding, mistakes
 from perdure.engine.requests import JobRequest, JobTaskRequest, NewTask, TaskRequest
 from perdure.errors import Invalid, Refused
 
@@ -20,9 +20,9 @@ REQUEST_MAX_ITEMS = 1_000
 KEY_PREFIX = "once-"
 """Keys that the client makes, so that a submit whose answer was lost can be sent again."""
 
-_check_task = msgspec.json.Decoder(wire.SubmitTask).decode
-_check_added_task = msgspec.json.Decoder(wire.AddTask).decode
-_check_job_task = msgspec.json.Decoder(wire.SubmitJobTask).decode
+_TASK = msgspec.json.Decoder(wire.SubmitTask)
+_ADDED_TASK = msgspec.json.Decoder(wire.AddTask)
+_JOB_TASK = msgspec.json.Decoder(wire.SubmitJobTask)
 _ROOM = 1024 * 1024
 """The most that all of an item but its payload may take."""
 
@@ -38,7 +38,7 @@ def encoded_task(request: TaskRequest, ids: Ids) -> bytes:
     if request.idempotency_key is None:
         said["idempotency_key"] = new_key(ids)
     text = _encoded(request, said)
-    _check(_check_task, text)
+    _check(_TASK, text)
     return text
 
 
@@ -50,13 +50,13 @@ def encoded_job(request: JobRequest, ids: Ids) -> bytes:
     key = request.idempotency_key
     said["idempotency_key"] = new_key(ids) if key is None else key
     head = _plain(said)
-    tasks = b",".join(_encoded_job_task(task, _check_job_task) for task in request.tasks)
+    tasks = b",".join(_encoded_job_task(task, _JOB_TASK) for task in request.tasks)
     return head[:-1] + b',"tasks":[' + tasks + b"]}"
 
 
 def encoded_added_task(request: NewTask) -> bytes:
     """A task that is to be added to a job as JSON. Raises a `Refused` that names task and field."""
-    return _encoded_job_task(request, _check_added_task)
+    return _encoded_job_task(request, _ADDED_TASK)
 
 
 def batches(items: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -73,10 +73,10 @@ def batches(items: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _encoded_job_task(task: JobTaskRequest, decode: Any) -> bytes:
+def _encoded_job_task(task: JobTaskRequest, decoder: "msgspec.json.Decoder[Any]") -> bytes:
     try:
         text = _encoded(task, _said(task))
-        _check(decode, text)
+        _check(decoder, text)
     except Refused as refusal:
         fields = dict(refusal.fields)
         place = f"tasks.{task.name}"
@@ -110,10 +110,9 @@ def _plain(said: dict[str, Any]) -> bytes:
         raise type(refusal)(refusal.message.removeprefix("request."), **fields) from None
 
 
-def _check(decode: Any, text: bytes) -> None:
+def _check(decoder: "msgspec.json.Decoder[Any]", text: bytes) -> None:
     try:
-        decode(text)
+        decoder.decode(text)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `")
-        field = path.rstrip("`").removeprefix("$").removeprefix(".")
+        message, field = mistakes.said(error, decoder.type)
         raise Invalid(f"{field}: {message}" if field else message, field=field or None) from None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perdure.domain import limits
+from perdure.engine import mistakes
 from perdure.engine.kinds import Kinds, Names
 from perdure.engine.quantities import check_count
 from perdure.engine.requests import KindDefinition, Principal
@@ -111,12 +112,15 @@ class Documents:
             raise Invalid(f"this is the document of kind {name!r}, and says {value['kind']!r}", field="kind")
         unknown = sorted(value.keys() - set(KindDefinition.__struct_fields__))
         if unknown:
-            raise Invalid(f"a kind has no {unknown[0]!r}", field=unknown[0])
+            raise Invalid(
+                f"{unknown[0]}: {mistakes.unknown_field(unknown[0], KindDefinition.__struct_fields__)}",
+                field=unknown[0],
+            )
         try:
             definition = msgspec.convert({**value, "kind": name}, KindDefinition)
         except msgspec.ValidationError as error:
-            message, _, path = str(error).partition(" - at `$.")
-            field = path.rstrip("`") or "document"
+            message, path = mistakes.said(error, KindDefinition)
+            field = path or "document"
             raise Invalid(f"{field}: {message}", field=field) from None
         self._kinds.check(definition)
         return definition

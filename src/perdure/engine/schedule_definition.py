@@ -10,7 +10,7 @@ from perdure.domain import limits
 from perdure.domain.cron import parse_cron
 from perdure.domain.schedule import OVERLAPS, Overlap, jitter_us
 from perdure.domain.timing import FOLDS, GAPS, Every, Fold, Gap, Once, Timing, WallClock, fold_of, gap_of
-from perdure.engine import encoding
+from perdure.engine import encoding, mistakes
 from perdure.engine.names import check_title
 from perdure.engine.quantities import check_choice, instant_us, seconds_us
 from perdure.engine.requests import JobRequest, TaskRequest
@@ -86,8 +86,8 @@ def definition_of(value: ScheduleDefinition | Mapping[str, Any]) -> ScheduleDefi
     try:
         return msgspec.convert(value, ScheduleDefinition)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        field = path.rstrip("`") or "schedule"
+        message, path = mistakes.said(error, ScheduleDefinition)
+        field = path or "schedule"
         raise Invalid(f"{field}: {message}", field=field) from None
 
 

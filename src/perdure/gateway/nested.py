@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
+from perdure.engine import mistakes
 from perdure.errors import Invalid, Refused
 from perdure.gateway import problems
 
@@ -49,8 +50,8 @@ class Nested:
         told = inspect.type_info(body)
         self._shape = shape_of(told)
         self._names = tuple(b'"%s"' % name.encode() for name in sorted(_names(self._shape)))
-        item = _item_of(told)
-        self._decode_item = None if item is None else msgspec.json.Decoder(item).decode
+        self._item_type = _item_of(told)
+        self._decode_item = None if self._item_type is None else msgspec.json.Decoder(self._item_type).decode
 
     def check(self, data: bytes) -> None:
         """Raise `Invalid` for a field that a document has and its type does not know. The body is decoded already."""
@@ -72,7 +73,7 @@ class Nested:
             try:
                 items.append(self._item(bytes(item), decode))
             except msgspec.ValidationError as fault:
-                raise _placed(problems.malformed_json(fault), number) from None
+                raise _placed(problems.malformed_json(fault, self._item_type), number) from None
             except _Unknown as unknown:
                 raise _placed(unknown, number) from None
         return items
@@ -161,7 +162,7 @@ def _unknown(shape: Shape, value: Any) -> _Unknown | None:
         for name in document.value:
             if name not in document.shape.known:
                 field = f"{document.place}.{name}"
-                return _Unknown(f"{field}: Object contains unknown field `{name}`", field=field)
+                return _Unknown(f"{field}: {mistakes.unknown_field(name, document.shape.known)}", field=field)
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perdure import errors
+from perdure.engine import mistakes
 from perdure.engine.bounded_text import shortened
 from perdure.errors import Invalid, Malformed, PerdureError, Refused, StoreUnusable, Unavailable
 from perdure.gateway import access, refusals
@@ -90,30 +91,21 @@ def title_of(cls: type[PerdureError]) -> str:
     return doc.split("; ")[0].rstrip(".").replace("`", "")
 
 
-def malformed_json(error: Exception) -> Refused:
-    """Why a body is no JSON of the wanted shape, naming the field."""
+def malformed_json(error: Exception, wanted: Any) -> Refused:
+    """Why a body is no JSON of the wanted type, naming the field."""
     if isinstance(error, msgspec.ValidationError):
-        message, _, path = str(error).partition(" - at `")
-        field = _field(message, path) or "body"
+        message, path = mistakes.said(error, wanted)
+        field = path or "body"
         return Invalid(f"{field}: {message}", field=field)
     if isinstance(error, RecursionError):
         return Malformed("the body is nested too deep", field="body")
     return Malformed(f"the body is no JSON: {_first_line(error)}", field="body")
 
 
-def bad_parameter(error: msgspec.ValidationError) -> Refused:
+def bad_parameter(error: msgspec.ValidationError, wanted: Any) -> Refused:
     """Why the parameters of a request are refused, naming the parameter."""
-    message, _, path = str(error).partition(" - at `")
-    field = _field(message, path)
-    return Malformed(f"parameter {field}: {message}" if field else message, field=field)
-
-
-def _field(message: str, path: str) -> str | None:
-    place = path.rstrip("`").removeprefix("$").removeprefix(".")
-    if message.startswith(("Object contains unknown field `", "Object missing required field `")):
-        name = message.split("`")[1]
-        return f"{place}.{name}" if place else name
-    return place or None
+    message, field = mistakes.said(error, wanted)
+    return Malformed(f"parameter {field}: {message}" if field else message, field=field or None)
 
 
 def _detail(error: PerdureError) -> str:

@@ -124,7 +124,7 @@ class Reading:
         try:
             return msgspec.convert(said, self._words, strict=False)
         except msgspec.ValidationError as error:
-            raise problems.bad_parameter(error) from None
+            raise problems.bad_parameter(error, self._words) from None
 
     def body(self, headers: Mapping[bytes, bytes], data: bytes) -> Any:
         """The body that was received, decoded. Raises a `Refused`."""
@@ -142,7 +142,7 @@ class Reading:
         try:
             body = self._decoded(data)
         except _NOT_DECODED as error:
-            raise problems.malformed_json(_first_fault(data, error)) from None
+            raise problems.malformed_json(_first_fault(data, error), self._route.body) from None
         if self._route.in_turn:
             check_keys(data)
         return body

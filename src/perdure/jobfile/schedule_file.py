@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from perdure.engine import mistakes
 from perdure.engine.schedule_definition import ScheduleDefinition
 from perdure.errors import Refused
 from perdure.jobfile.document import Document, Path, located
@@ -53,6 +54,6 @@ def _definition(document: Document, name: str, value: Any) -> ScheduleDefinition
     try:
         return msgspec.convert(value, ScheduleDefinition)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        steps = tuple(path.rstrip("`").split(".")) if path else ()
+        message, path = mistakes.said(error, ScheduleDefinition)
+        steps = tuple(path.split(".")) if path else ()
         document.refuse(("schedules", name, *steps), message)
