@@ -1,6 +1,7 @@
 """A job's run from the command line: how far it is, when its tasks ran, and what failed of it run again."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,30 @@ def test_a_job_that_is_not_there_is_told_so(perdure: Perdure, job: str) -> None:
     for command in (("retry",), ("progress",), ("gantt",), ("show", "--critical-path")):
         answer = perdure("job", *command, other, "--json")
         assert answer.problem["code"] == "not_found", command
+
+
+def test_a_wait_for_jobs_tells_how_they_ended(perdure: Perdure, job: str) -> None:
+    ended = perdure("job", "wait", job)
+    assert ended.code == 1
+    assert "failed" in ended.out
+    assert perdure("job", "wait", job, "--json").json["jobs"][0]["counts"]["failed"] == 1
+    unknown = perdure("job", "wait", "00000000-0000-7000-8000-000000000000")
+    assert (unknown.code, "there is no job" in unknown.err) == (2, True)
+
+
+def test_a_job_can_be_waited_for_where_it_is_submitted(perdure: Perdure, tmp_path: Path) -> None:
+    file = tmp_path / "nap.yaml"
+    file.write_text("name: nap\ntasks:\n  - {name: a, kind: perdure.sleep, payload: {seconds: 0}}\n", encoding="utf-8")
+    waited = perdure("job", "submit", str(file), "--wait", "--wait-timeout", "0.1")
+    assert waited.code == 1
+    assert "it goes on: 1 of 1 tasks were open" in waited.err
+    assert "no live worker has the kind perdure.sleep" in waited.err
+
+    async def work() -> None:
+        app = App()
+        async with app, app.worker():
+            await (await app.job_handle(waited.out.strip())).wait(30)
+
+    asyncio.run(work())
+    again = perdure("job", "wait", waited.out.strip())
+    assert (again.code, "succeeded" in again.out) == (0, True)

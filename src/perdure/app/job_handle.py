@@ -1,6 +1,5 @@
 """What submitting a job gives back: a hold on the whole DAG and on each of its tasks."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
@@ -8,15 +7,14 @@ from perdure.app.handle import Access, Handle, value_of
 from perdure.app.node import Node
 from perdure.app.task import R
 from perdure.domain import ids
-from perdure.domain.states import BAD_ENDS, GOOD_ENDS, JOB_ENDED, UNFINISHED, JobState
+from perdure.domain.states import BAD_ENDS, GOOD_ENDS, JobState
 from perdure.engine.job_timeline import JobTimeline, read_timeline
-from perdure.errors import Invalid, JobFailed, NotFound, WaitTimedOut
+from perdure.engine.wait_job import wait_job
+from perdure.errors import Invalid, JobFailed, NotFound
 from perdure.store.job_ledger import JobRetried
-from perdure.store.views import EventView, JobProgress, JobTaskView, JobView, TaskFilter
+from perdure.store.views import EventView, JobProgress, JobTaskView, JobView
 from perdure.worker.handler import Handler
 
-WATCHED_TASKS = 100
-"""How many open tasks of a job a wait watches at once."""
 READ_AT_ONCE = 1_000
 """How many results are read in one go."""
 NAMES_SHOWN = 8
@@ -107,33 +105,13 @@ class JobHandle:
         return await read_timeline(operations.views, self.id, self._access.principal)
 
     async def wait(self, timeout: float | None = None) -> JobState:
-        """Wait until every task of the job has ended, and tell how. Raises `WaitTimedOut` after `timeout` seconds."""
-        loop = asyncio.get_running_loop()
-        until = None if timeout is None else loop.time() + timeout
-        operations = await self._access.operations()
-        while (view := await self.status()).state not in JOB_ENDED:
-            open_ids = await self._last_open()
-            if not open_ids:
-                continue
-            left = None if until is None else max(0.0, until - loop.time())
-            try:
-                await operations.wait_ended(self._access.principal.organization, open_ids, left, known=True)
-            except WaitTimedOut:
-                raise WaitTimedOut(
-                    f"job {self.id} has not ended after {round(timeout or 0.0, 3):g} s; it goes on:"
-                    f" {view.open} of {view.total} tasks were open",
-                    job_id=self.id,
-                ) from None
-        return view.state
+        """Wait until every task of the job has ended, and tell how.
 
-    async def _last_open(self) -> list[str]:
-        """The open tasks to watch: the newest, which end last as a rule, as parents come before their children."""
-        views = (await self._access.operations()).views
-        where = TaskFilter(job=self.id, states=tuple(sorted(UNFINISHED)))
-        page = await views.tasks(self._access.principal.organization, where, WATCHED_TASKS)
-        while not page.rows and page.cursor is not None:
-            page = await views.tasks(self._access.principal.organization, where, WATCHED_TASKS, page.cursor)
-        return [task.id for task in page.rows]
+        Raises `WaitTimedOut` after `timeout` seconds, and `NotFound`.
+        """
+        operations = await self._access.operations()
+        view = await wait_job(operations, self._access.principal.organization, self.id, timeout)
+        return view.state
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the job and return what its tasks returned, by name; tasks without a result are left out.

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import CursorOption, JobId, JsonOption, LimitOption, OldestOption, StoreOption
+from perdure.cli.options import (
+    CursorOption,
+    JobId,
+    JobIds,
+    JsonOption,
+    LimitOption,
+    OldestOption,
+    StoreOption,
+    TimeoutOption,
+)
 
 if TYPE_CHECKING:
     from typing import Never
@@ -16,7 +25,9 @@ if TYPE_CHECKING:
     from perdure.store.views import JobProgress, JobTaskView, JobView, Page
 
 app = typer.Typer(
-    help="Jobs: run, submit, list, show, progress, gantt, cancel, retry.", no_args_is_help=True, rich_markup_mode=None
+    help="Jobs: run, submit, list, show, wait, progress, gantt, cancel, retry.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 FileArgument = Annotated[
@@ -57,10 +68,14 @@ def submit(
     file: FileArgument,
     time_scale: TimeScaleOption = 1.0,
     idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second job.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+    wait_timeout: Annotated[
+        float | None, typer.Option(min=0, help="With --wait: seconds to wait at most; the job goes on.")
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Submit a job for the workers of the store and leave."""
+    """Submit a job for the workers of the store."""
     from perdure.cli.output import write_json, write_note
     from perdure.cli.session import on_store
     from perdure.errors import Refused
@@ -79,10 +94,23 @@ def submit(
     submitted = on_store(store, send, create=True)
     for note in job.notes:
         write_note(f"note: {note}")
-    if json:
+    if json and not wait:
         write_json(submitted)
-    else:
+    elif not json:
         sys.stdout.write(submitted.id + "\n")
+    if wait:
+        from perdure.cli.job_wait import wait_for
+
+        raise typer.Exit(wait_for(store, [submitted.id], timeout=wait_timeout, as_json=json))
+
+
+@app.command("wait")
+def wait(job_ids: JobIds, timeout: TimeoutOption = None, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Wait until jobs have ended. Exit code 1 if one failed or was cancelled, or if the time is over."""
+    from perdure.cli.job_wait import wait_for
+    from perdure.domain import ids
+
+    raise typer.Exit(wait_for(store, [ids.parse(each, "job") for each in job_ids], timeout=timeout, as_json=json))
 
 
 @app.command("list")
@@ -100,7 +128,7 @@ def list_jobs(
     from perdure.cli.session import on_store
     from perdure.cli.task import chosen
     from perdure.domain.states import JobState
-    from perdure.store.views import Sort
+    from perdure.store.sort import Sort
 
     states = [JobState(chosen(each, JobState, "state")) for each in state or ()]
 

@@ -20,7 +20,7 @@ from perdure.cli.worker_processes import WorkerProcesses, bare_errors, worker_co
 from perdure.cli.working import the_app
 from perdure.domain.limits import CONCURRENCY_MAX
 from perdure.domain.policy import DEFAULT_QUEUE
-from perdure.domain.states import BAD_ENDS, JOB_ENDED, JobState
+from perdure.domain.states import BAD_ENDS, GOOD_JOB_ENDS, JOB_ENDED
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, Refused, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
@@ -78,7 +78,7 @@ def run_job(plan: Plan) -> int:
         write_report(run.report)
         for failure in run.failures:
             write_line(failure)
-    return SUCCEEDED if run.report.state in (JobState.SUCCEEDED, JobState.PARTIALLY_SUCCEEDED) else FAILED
+    return SUCCEEDED if run.report.state in GOOD_JOB_ENDS else FAILED
 
 
 @contextlib.contextmanager

@@ -30,4 +30,5 @@ TimeoutOption = Annotated[
 TaskIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of tasks.", show_default=False)]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id of the task.", show_default=False)]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The id of the job.", show_default=False)]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of jobs.", show_default=False)]
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of the queue.", show_default=False)]

@@ -234,7 +234,8 @@ def listed(page: "Page") -> dict[str, object]:
 
 async def fill_page(session: "Session", where: "TaskFilter", limit: int, cursor: str | None, oldest: bool) -> "Page":
     """One page of `limit` rows: pages of a filtered list may be short, so several may have to be read."""
-    from perdure.store.views import Page, Sort
+    from perdure.store.sort import Sort
+    from perdure.store.views import Page
 
     sort = Sort.OLDEST if oldest else Sort.NEWEST
     rows: list[TaskView] = []

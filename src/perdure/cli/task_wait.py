@@ -1,7 +1,7 @@
 """Waiting for tasks with a live line for each few of them."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from perdure.cli.output import console, plain, write_json, write_note, write_table
@@ -49,20 +49,24 @@ async def _wait(
         if note and view.finished_us is None:
             waiting.add(Waiting(view.kind, view.queue))
     await note_unserved(session, waiting)
-    async with watched(len(task_ids), "tasks") as advance, _watch(session, task_ids, advance):
+
+    async def done() -> int:
+        return len(await session.views.ended(session.organization, task_ids))
+
+    async with watched(len(task_ids), "tasks") as advance, watching(done, advance):
         return await session.operations.wait_ended(session.organization, task_ids, timeout, any_of)
 
 
 @contextlib.asynccontextmanager
-async def _watch(session: Session, task_ids: Sequence[str], advance: Callable[[int], None]) -> AsyncIterator[None]:
-    """Move the progress while the body waits."""
+async def watching(done: Callable[[], Awaitable[int]], advance: Callable[[int], None]) -> AsyncIterator[None]:
+    """Move the progress to what is `done` while the body waits."""
     import asyncio
 
     async def look() -> None:
         while True:
-            # Only the bar waits for this: whoever waits for the tasks is told what is wrong by the wait itself.
+            # Only the bar waits for this: whoever waits for the end is told what is wrong by the wait itself.
             with contextlib.suppress(Unavailable):
-                advance(len(await session.views.ended(session.organization, task_ids)))
+                advance(await done())
             await asyncio.sleep(SHOWN_EVERY)
 
     looking = asyncio.get_running_loop().create_task(look(), name="perdure-progress")

@@ -12,6 +12,7 @@ from perdure.domain.states import JobState
 from perdure.domain.why import Obstacle
 from perdure.errors import NotFound
 from perdure.store.flow_views import GateFilter, PauseView
+from perdure.store.sort import Sort
 from perdure.store.views import (
     AttemptView,
     BreakerView,
@@ -26,7 +27,6 @@ from perdure.store.views import (
     Page,
     PartView,
     QueueView,
-    Sort,
     TaskFilter,
     TaskView,
     WorkerView,
@@ -52,12 +52,7 @@ class RemoteViews:
             return None
 
     async def tasks(
-        self,
-        organization: str,
-        where: TaskFilter,
-        limit: int,
-        cursor: str | None = None,
-        sort: Sort = Sort.NEWEST,
+        self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None, sort: Sort = Sort.NEWEST
     ) -> Page:
         """`TaskView`s."""
         query: dict[str, Any] = {

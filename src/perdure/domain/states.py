@@ -84,3 +84,4 @@ ATTEMPT_ENDED = frozenset(AttemptState) - ATTEMPT_OPEN
 
 JOB_OPEN = frozenset({JobState.PENDING, JobState.RUNNING})
 JOB_ENDED = frozenset(JobState) - JOB_OPEN
+GOOD_JOB_ENDS = frozenset({JobState.SUCCEEDED, JobState.PARTIALLY_SUCCEEDED})

@@ -4,7 +4,6 @@ All times are microseconds since 1970 UTC by the store's clock. Everything is bo
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -14,6 +13,7 @@ from perdure.domain.states import AttemptState, JobState, Reason, TaskState
 from perdure.domain.task import Body
 from perdure.domain.why import Obstacle
 from perdure.store.flow_views import GateFilter, PauseView
+from perdure.store.sort import Sort
 
 
 class ErrorView(msgspec.Struct, frozen=True):
@@ -300,13 +300,6 @@ class TaskFilter(NamedTuple):
     ended_before_us: int | None = None
 
 
-class Sort(StrEnum):
-    """Which rows of a list come first."""
-
-    NEWEST = "newest"
-    OLDEST = "oldest"
-
-
 class Page(NamedTuple):
     """Rows, and the cursor for the next page. A page may be short, even empty, and have a next one."""
 
@@ -332,12 +325,7 @@ class Views(Protocol):
         """One task, payload and result included."""
 
     async def tasks(
-        self,
-        organization: str,
-        where: TaskFilter,
-        limit: int,
-        cursor: str | None = None,
-        sort: Sort = Sort.NEWEST,
+        self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None, sort: Sort = Sort.NEWEST
     ) -> Page:
         """`TaskView`s, sorted by creation, or by end where `where.states` has ends only. Raises `Malformed` for a bad
         cursor.

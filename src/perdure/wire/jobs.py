@@ -10,7 +10,7 @@ from perdure.domain import limits
 from perdure.domain.states import JobState, Reason, TaskState
 from perdure.domain.task import FailurePolicy, Trigger
 from perdure.engine.requests import Dependency
-from perdure.store.views import Sort
+from perdure.store.sort import Sort
 from perdure.wire import shapes
 from perdure.wire.shapes import Id
 from perdure.wire.tasks import CancelRecord, SubmitTask

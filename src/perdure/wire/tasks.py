@@ -13,7 +13,7 @@ from perdure.domain.task import OnLoss
 from perdure.domain.unique import SubmitOutcome, Unique
 from perdure.domain.why import ObstacleSort
 from perdure.engine.requests import TaskRequest
-from perdure.store.views import Sort
+from perdure.store.sort import Sort
 from perdure.wire import shapes
 from perdure.wire.shapes import Id, Json
 

@@ -7,13 +7,14 @@ from perdure.domain import limits
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import ENDED, UNFINISHED, JobState, Reason, TaskState
 from perdure.errors import Invalid, Malformed
-from perdure.store.views import Sort, TaskFilter
+from perdure.store.sort import Sort
+from perdure.store.views import TaskFilter
 
 EVERYTHING = TaskFilter()
 
 
 async def listed(world: World, where: TaskFilter, limit: int, organization: str = ORGANIZATION) -> list[str]:
-    """The ids on all pages, each page of at most `limit`, newest first. Oldest first they are the same the other way."""
+    """The ids on all pages, each of at most `limit`, newest first. Oldest first they are the same the other way."""
     newest_first = await paged(world, where, limit, organization, Sort.NEWEST)
     assert await paged(world, where, limit, organization, Sort.OLDEST) == newest_first[::-1]
     return newest_first

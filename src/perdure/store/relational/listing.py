@@ -9,7 +9,8 @@ from perdure.errors import Invalid
 from perdure.store.relational import cursors, job_views, task_views
 from perdure.store.relational.both_ways import OLDEST_FIRST
 from perdure.store.relational.transaction import Transaction, batch
-from perdure.store.views import Page, Sort, TaskFilter
+from perdure.store.sort import Sort
+from perdure.store.views import Page, TaskFilter
 
 STRETCH_ROWS = 1_000
 """How many rows a filtered list looks at before it counts what it has found."""

@@ -20,6 +20,7 @@ from perdure.store.relational import (
     task_views,
 )
 from perdure.store.relational.transaction import Transaction
+from perdure.store.sort import Sort
 from perdure.store.views import (
     AttemptView,
     BreakerView,
@@ -33,7 +34,6 @@ from perdure.store.views import (
     Page,
     PartView,
     QueueView,
-    Sort,
     TaskFilter,
     TaskView,
     WorkerView,
@@ -60,12 +60,7 @@ class RelationalViews:
         return await self._readers.read(partial(task_views.task, organization=organization, task_id=task_id))
 
     async def tasks(
-        self,
-        organization: str,
-        where: TaskFilter,
-        limit: int,
-        cursor: str | None = None,
-        sort: Sort = Sort.NEWEST,
+        self, organization: str, where: TaskFilter, limit: int, cursor: str | None = None, sort: Sort = Sort.NEWEST
     ) -> Page:
         """A page of tasks. Raises `Malformed` for a bad cursor and `Invalid` for a limit below 1."""
         page = listing.TaskListing(organization, where, limit, cursor, sort)

@@ -1,0 +1,78 @@
+"""Waiting for jobs, with progress by their tasks."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perdure.cli.job_views import shown_counts
+from perdure.cli.output import plain, write_json, write_table
+from perdure.cli.problems import FAILED, SUCCEEDED
+from perdure.cli.session import Session, on_store
+from perdure.cli.task_wait import watched, watching
+from perdure.cli.unserved import Waiting, note_unserved
+from perdure.errors import WaitTimedOut
+
+if TYPE_CHECKING:
+    from perdure.store.views import JobView
+
+
+def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None, as_json: bool) -> int:
+    """Wait for the end of all of these jobs, write how they ended, and return the exit code.
+
+    Raises `WaitTimedOut`, and `NotFound` for a job that the store does not have.
+    """
+    from perdure.domain.states import GOOD_JOB_ENDS
+
+    try:
+        ended = on_store(store, lambda session: _wait(session, job_ids, timeout, note=not as_json))
+    except WaitTimedOut as error:
+        advice = "`perdure job show ID` lists its tasks, `perdure task why ID` tells what keeps one"
+        raise WaitTimedOut(f"{error.message}; {advice}", **error.fields) from None
+    if as_json:
+        write_json({"jobs": [plain(each) for each in ended]})
+    else:
+        write_table(
+            ("ID", "NAME", "STATE", "TASKS"),
+            [(each.id, each.name, each.state, shown_counts(each.counts)) for each in ended],
+            "nothing has ended",
+        )
+    return SUCCEEDED if all(each.state in GOOD_JOB_ENDS for each in ended) else FAILED
+
+
+async def _wait(session: Session, job_ids: Sequence[str], timeout: float | None, *, note: bool) -> "list[JobView]":
+    import asyncio
+
+    from perdure.cli.job import found
+    from perdure.engine.wait_job import wait_job
+
+    async def look() -> "list[JobView]":
+        return [await found(session, job_id) for job_id in job_ids]
+
+    async def done() -> int:
+        return sum(job.total - job.open for job in await look())
+
+    jobs = await look()
+    if note:
+        await note_unserved(session, await _waiting(session, jobs))
+    total = sum(job.total for job in jobs)
+    loop = asyncio.get_running_loop()
+    until = None if timeout is None else loop.time() + timeout
+    async with watched(total, "tasks") as advance, watching(done, advance):
+        for job_id in job_ids:
+            left = None if until is None else max(0.0, until - loop.time())
+            await wait_job(session.operations, session.organization, job_id, left)
+    return await look()
+
+
+async def _waiting(session: Session, jobs: "Sequence[JobView]") -> set[Waiting]:
+    """What the first tasks of jobs that are not ended need of a worker."""
+    from perdure.domain.limits import LIST_MAX_ROWS
+    from perdure.domain.states import UNFINISHED
+    from perdure.store.views import TaskFilter
+
+    found: set[Waiting] = set()
+    for job in jobs:
+        if job.finished_us is None:
+            where = TaskFilter(job=job.id, states=tuple(sorted(UNFINISHED)))
+            page = await session.views.tasks(session.organization, where, LIST_MAX_ROWS)
+            found |= {Waiting(task.kind, task.queue) for task in page.rows}
+    return found
