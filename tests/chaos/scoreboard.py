@@ -19,6 +19,7 @@ from chaos import (
     races,
     scheduling,
     server_disks,
+    server_power,
     strangers,
     unique_races,
 )
@@ -63,6 +64,7 @@ CASES = (
     Case("14", "slow, one-way links", gateways.bad_links, 300, short=False),
     Case("13", "black hole", databases.black_hole, 180, short=False, stores=SERVERS),
     Case("15", "server restarts", databases.restarts, 240, stores=SERVERS),
+    Case("16", "power loss, server", server_power.power_loss, 280, short=False, stores=SERVERS),
     Case("17", "power loss", disks.power_loss, stores=FILES),
     Case("18", "wake-ups lost", databases.wake_ups_lost, 240, stores=SERVERS),
     Case("19", "disk full", disks.disk_full, stores=FILES),

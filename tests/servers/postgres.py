@@ -184,6 +184,12 @@ class PostgresServer:
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
         return [self._process.pid, *map(int, children.split())]
 
+    def signal_all(self, number: signal.Signals) -> None:
+        """Send a signal to each of its processes, the first one before those that it has started."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def url(self, database: str, user: str = SUPERUSER) -> str:
         """The address of a database of this server."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
