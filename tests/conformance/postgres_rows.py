@@ -26,8 +26,14 @@ COUNTS = """
 
 OWN = ("count_changes", "migrations")
 """Tables that hold nothing which the others do not tell."""
-OWN_COLUMNS = ("held_from",)
+OWN_COLUMNS = ("held_from", "waited")
 """Columns that only make something quicker to find."""
+OWN_CHECKS = {
+    "a gate does not say that a task waits at it (gate, task)": """
+        SELECT live.gate, live.n FROM live JOIN gates ON gates.gate = live.gate WHERE NOT gates.waited
+    """,
+}
+"""What only this store's rows can contradict."""
 TIME_KEYS = ("server_start_us",)
 """Rows of `meta` that tell the store its time."""
 
@@ -100,7 +106,7 @@ def contradictions(place: str | psycopg.Connection[Any]) -> list[str]:
 def _checks(columns: tuple[tuple[str, tuple[str, ...]], ...]) -> bytes:
     parts: list[Composable] = [
         SQL("SELECT {}, to_jsonb(found)::text FROM ({}) AS found").format(fact, SQL(query))  # type: ignore[arg-type]
-        for fact, query in (CHECKS | _orphans(columns)).items()
+        for fact, query in (CHECKS | OWN_CHECKS | _orphans(columns)).items()
     ]
     return SQL(" UNION ALL ").join(parts).as_bytes()
 

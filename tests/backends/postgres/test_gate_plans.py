@@ -23,12 +23,12 @@ BY_PLACE = {
 SMALL = {"perdure_lanes", "perdure_definitions", "perdure_counts", "perdure_count_changes", "perdure_breakers"}
 MANY = """
     INSERT INTO perdure_gates (organization, sort, name, key, slots, when_full, said_us, used_us)
-    SELECT 'default', 'concurrency', 'gate-' || n, '', 5, 'queue', 0, n FROM generate_series(1, 20000) AS n
+    SELECT 'default', 'concurrency', 'gate-' || n, '', 5, 'queue', 0, n FROM generate_series(%s, %s) AS n
 """
 TAKEN = "INSERT INTO perdure_slots (gate, n, taken_us) SELECT gate, -gate, 0 FROM perdure_gates"
 
 
-@pytest.fixture(scope="module", params=["without statistics", "statistics of empty tables", "with statistics"])
+@pytest.fixture(scope="module", params=["without statistics", "statistics of empty tables", "statistics of few", "with statistics"])
 def session(request: pytest.FixtureRequest, postgres_databases: Any) -> Iterator[psycopg.Connection[Any]]:
     """A connection that plans as writing transactions do, to a database of many gates with a slot taken at each."""
     writer = Writer(postgres_databases.server.url(postgres_databases.make()))
@@ -36,8 +36,12 @@ def session(request: pytest.FixtureRequest, postgres_databases: Any) -> Iterator
     try:
         if request.param == "statistics of empty tables":
             connection.execute("VACUUM ANALYZE")
-        connection.execute(MANY)
+        connection.execute(MANY, [1, 10])
         connection.execute(TAKEN)
+        if request.param == "statistics of few":
+            connection.execute("ANALYZE")
+        connection.execute(MANY, [11, 20_000])
+        connection.execute(f"{TAKEN} WHERE used_us > 10")
         if request.param == "with statistics":
             connection.execute("ANALYZE")
         writer.session.begin(durable=False)

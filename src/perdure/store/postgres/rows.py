@@ -16,7 +16,7 @@ from perdure.store.postgres.faults import translate
 from perdure.store.postgres.session import Limits
 from perdure.store.postgres.statements import STATEMENTS
 
-OWN = {"workers": {"held_from"}}
+OWN = {"workers": {"held_from"}, "gates": {"waited"}}
 """Columns that only this store has, and fills by itself."""
 
 _NO_LIMITS = Limits(0, 0, 0)

@@ -13,11 +13,12 @@ from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import breakers
 from perdure.store.relational.bodies import text_of
-from perdure.store.relational.ending import let_others_in
+from perdure.store.relational.ending import let_others_in, open_gates
 from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
-_decode = msgspec.json.Decoder(tuple[str, str, int, str]).decode
+_breaker_of = msgspec.json.Decoder(tuple[str, str, int, str]).decode
+_gates_of = msgspec.json.Decoder(list[int]).decode
 _LOST = Settled(SettleAnswer.LEASE_LOST, None)
 
 Group = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
@@ -36,7 +37,7 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
         seen.add(named)
     for places in (_free(tx, settlings, once), again):
         if places:
-            _settle(tx, settlings, places, answers)
+            _settle(tx, settlings, places, answers, last=not again)
     lost = [place for place, answer in enumerate(answers) if answer is _LOST]
     if lost:
         _answer_repeats(tx, settlings, lost, answers)
@@ -52,32 +53,38 @@ def _free(tx: Transaction, settlings: Sequence[Settling], places: list[int]) -> 
     return [place for place in places if settlings[place].guard is Guard.HOLDER or place in free]
 
 
-def _settle(tx: Transaction, settlings: Sequence[Settling], places: list[int], answers: list[Settled]) -> None:
-    """Settle attempts of which none is named twice."""
+def _settle(
+    tx: Transaction, settlings: Sequence[Settling], places: list[int], answers: list[Settled], *, last: bool
+) -> None:
+    """Settle attempts of which none is named twice. `last`: no others follow in this transaction."""
     groups, returning = _grouped(settlings, places)
     document = batch(groups)
     bounds = {"suspension_max": limits.LEASE_MAX_US, "timeout_grace": limits.TIMEOUT_GRACE_US}
-    ended = tx.run("settle_end", batch=document, **bounds)
+    # Gates are locked after all rows of tasks.
+    frees = last and not returning
+    ended = tx.run("settle_end", batch=document, frees=frees, **bounds)
     returned = tx.run("settle_return", batch=document, **bounds) if returning and len(ended) < len(places) else []
     if returning and len(ended) + len(returned) < len(places):
         # A cancel may have come in between the two: then the task does not go on, it ends.
         done = {place for place, *_ in (*ended, *returned)}
         left, _ = _grouped(settlings, [place for place in places if place not in done])
-        ended += tx.run("settle_end", batch=batch(left), **bounds)
+        ended += tx.run("settle_end", batch=batch(left), frees=frees, **bounds)
     for place, state, *_ in (*ended, *returned):
         answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
     _refuse_unseen_receipts(tx, settlings, ended, returned)
     if returned:
         tx.announce(Topic.READY | Topic.DUE)
+    of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, *_ in ended if job is not None]
     if ended:
         tx.announce(Topic.ENDED)
-        of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, *_ in ended if job is not None]
         if of_jobs:
             follow(tx, of_jobs)
-    gated = [(n, state in ENDED, state) for _, state, n, _, _, gated, _ in (*ended, *returned) if gated]
-    if gated:
+    if frees and not of_jobs:
+        for gates in [row[7] for row in ended if row[7] is not None]:
+            open_gates(tx, sorted(_gates_of(gates)))
+    elif gated := [(row[2], row[1] in ENDED, row[1]) for row in (*ended, *returned) if row[5]]:
         let_others_in(tx, gated)
-    watched = {place: _decode(breaker) for place, *_, breaker in (*ended, *returned) if breaker is not None}
+    watched = {row[0]: _breaker_of(row[6]) for row in (*ended, *returned) if row[6] is not None}
     if watched:
         breakers.settled(tx, answers, settlings, watched)
 

@@ -1,9 +1,9 @@
 -- Make gates that are not there yet; the limit of those that are is what the task submitted last says. All of them are kept
 -- from others until the commit, in the order of the batch.
-INSERT INTO perdure_gates AS gates (organization, sort, name, key, slots, per_us, when_full, said_us, used_us)
+INSERT INTO perdure_gates AS gates (organization, sort, name, key, slots, per_us, when_full, said_us, used_us, waited)
 SELECT
     value ->> 0, value ->> 1, value ->> 2, value ->> 3, (value ->> 4)::bigint, (value ->> 5)::bigint, value ->> 6,
-    (value ->> 7)::bigint, %(now)s::bigint
+    (value ->> 7)::bigint, %(now)s::bigint, false
 FROM jsonb_array_elements(%(batch)s::jsonb) WITH ORDINALITY AS asked (value, place)
 ORDER BY asked.place
 ON CONFLICT (organization, sort, name, key) DO UPDATE

@@ -1,5 +1,5 @@
 -- The tasks whose turn it is at gates of a batch that have room, locked: number, lane, state, gate, and whether this is the last of
--- its gates.
+-- its gates. That nobody waits at a gate any more is noted there; all of them are kept from others.
 WITH room AS MATERIALIZED (
     SELECT
         asked.place, asked.value::bigint AS gate, gates.sort, gates.name, gates.key,
@@ -24,6 +24,16 @@ next AS MATERIALIZED (
         LIMIT greatest(room.free, 0)
         FOR NO KEY UPDATE OF live
     ) AS waiting
+),
+quiet AS (
+    UPDATE perdure_gates AS gates
+    SET waited = false
+    WHERE gates.gate = ANY (ARRAY(
+        SELECT asked.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS asked (value)
+    )) AND gates.waited
+    AND (
+        SELECT live.turn FROM perdure_live AS live WHERE live.gate = gates.gate ORDER BY live.turn LIMIT 1
+    ) IS NULL
 )
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     next.n, next.lane, next.state, next.gate,

@@ -1,6 +1,9 @@
 -- End the tasks whose attempt is live, whose guard holds, and which this settlement, a receipt or a cancel ends. Groups of
 -- the batch are [what its settlements share, [[own], ...]]. Rows are removed in ascending order of task; each is its own lock.
--- Their kind's breaker comes along where it has one. A receipt is the result, also while cancelling; else whatever was sent, a task that is being cancelled ends cancelled.
+-- Their kind's breaker comes along where it has one. A receipt is the result, also while cancelling; else whatever was sent, a
+-- task that is being cancelled ends cancelled.
+-- Where that is asked for and none of the tasks is of a job, their slots are taken back too, as by slot_free, and with the first of
+-- them come the gates at which tasks may wait. Those are locked last: after rows of tasks, and where counters of jobs are not.
 WITH template AS MATERIALIZED (
     SELECT
         value -> 0 ->> 0 AS guard,
@@ -137,6 +140,29 @@ counted AS (
     CROSS JOIN LATERAL (
         VALUES (moves.state, -moves.moved), (moves.end_state, moves.moved), ('attempts', moves.moved)
     ) AS change (state, count)
+),
+freed AS (
+    DELETE FROM perdure_slots AS slots
+    WHERE slots.n = ANY ((
+        SELECT CASE WHEN %(frees)s::boolean AND count(job) = 0 THEN array_agg(n) FILTER (WHERE gated = 1) END FROM ending
+    )::bigint[]) AND slots.free_us IS NULL
+    RETURNING slots.gate
+),
+kept AS MATERIALIZED (
+    SELECT locked.gate, locked.waited
+    FROM (
+        SELECT known.gate
+        FROM (SELECT DISTINCT gate FROM freed) AS gone
+        CROSS JOIN LATERAL (
+            SELECT gates.gate, gates.organization, gates.sort, gates.name, gates.key
+            FROM perdure_gates AS gates WHERE gates.gate = gone.gate LIMIT 1
+        ) AS known
+        ORDER BY known.organization, known.sort, known.name NULLS LAST, known.key
+    ) AS named
+    CROSS JOIN LATERAL (
+        SELECT gates.gate, gates.waited FROM perdure_gates AS gates
+        WHERE gates.gate = named.gate LIMIT 1 FOR NO KEY UPDATE OF gates
+    ) AS locked
 )
 SELECT
     place, end_state, n, job, proven, gated,
@@ -149,5 +175,7 @@ SELECT
         JOIN perdure_definitions AS definitions
             ON definitions.organization = lanes.organization AND definitions.type = 'kind' AND definitions.name = lanes.kind
         WHERE lanes.lane = ending.lane AND definitions.document ->> 'breaker' IS NOT NULL
-    ) END
+    ) END,
+    CASE WHEN gated = 1 AND place = (SELECT min(first.place) FROM ending AS first WHERE first.gated = 1)
+        THEN (SELECT jsonb_agg(kept.gate)::text FROM kept WHERE kept.waited) END
 FROM ending
