@@ -7,7 +7,7 @@ from typing import Protocol
 
 from perdure.ambient import Chance, Clock
 from perdure.domain import limits
-from perdure.errors import Unavailable
+from perdure.errors import StoreUnusable, Unavailable
 from perdure.store.ledger import Swept
 from perdure.store.wakeups import Subscription, Topic, Wakeups
 
@@ -168,9 +168,10 @@ class DutyRunner:
         wait_us = min(BACKOFF_LAST_US, BACKOFF_FIRST_US << min(failures - 1, 10))
         wait_us = round(wait_us * (1.0 + self._chance.uniform(0.0, JITTER)))
         seconds = wait_us / limits.SECOND_US
-        if isinstance(error, Unavailable):
+        if isinstance(error, Unavailable | StoreUnusable):
             level = logging.WARNING if failures == 1 else logging.DEBUG
-            _log.log(level, "duty %s: the store is unavailable (%s); again in %.1f s", duty.name, error, seconds)
+            how = "is unavailable" if isinstance(error, Unavailable) else "must not be used"
+            _log.log(level, "duty %s: the store %s (%s); again in %.1f s", duty.name, how, error, seconds)
         else:
             _log.error("duty %s failed; again in %.1f s", duty.name, seconds, exc_info=error)
         return wait_us
