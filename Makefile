@@ -55,6 +55,10 @@ bench-peers: install-bench install-peers ## Measure perdure on PostgreSQL beside
 chaos: install ## Real processes, real faults: the long tier, with its table
 	@PYTHONPATH=tests .venv/bin/python -m chaos --store $(STORE) $(ARGS)
 
+.PHONY: chaos-peers
+chaos-peers: install install-peers ## The same faults for perdure and its peers on PostgreSQL and Valkey, as a table
+	@.venv/bin/python -m bench.faults $(ARGS)
+
 .PHONY: simulate
 simulate: install ## The deterministic simulation with SEEDS seeds (default 2000)
 	@PYTHONPATH=tests .venv/bin/python -m simulation --seeds $(SEEDS) --processes $(WORKERS) $(ARGS)

@@ -1,0 +1,1 @@
+"""The same faults for perdure and its peers."""
