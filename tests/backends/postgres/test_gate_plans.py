@@ -28,7 +28,11 @@ MANY = """
 TAKEN = "INSERT INTO perdure_slots (gate, n, taken_us) SELECT gate, -gate, 0 FROM perdure_gates"
 
 
-@pytest.fixture(scope="module", params=["without statistics", "statistics of empty tables", "statistics of few", "with statistics"])
+KNOWN = ["without statistics", "statistics of empty tables", "statistics of few", "with statistics"]
+"""What the server knows of the tables."""
+
+
+@pytest.fixture(scope="module", params=KNOWN)
 def session(request: pytest.FixtureRequest, postgres_databases: Any) -> Iterator[psycopg.Connection[Any]]:
     """A connection that plans as writing transactions do, to a database of many gates with a slot taken at each."""
     writer = Writer(postgres_databases.server.url(postgres_databases.make()))

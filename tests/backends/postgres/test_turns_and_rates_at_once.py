@@ -1,0 +1,146 @@
+"""Tasks of two kinds whose keys take turns and that start at two rates, all at once with the duty that lets them join.
+
+Gates are locked in the order of their names, but more than once in a transaction: whose turn it is at one may have
+others before it. So two may wait for each other; the server ends one of them, which is run again.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from backends.postgres.crew import Writer, settlings
+from backends.postgres.racing import crew
+from conformance import postgres_rows
+from perdure.domain.attempt import Lease
+from perdure.domain.gate import Gate, GateSort, in_order
+from perdure.domain.settlement import Settlement
+from perdure.store.postgres import settling, submission
+from perdure.store.postgres.connecting import ISOLATIONS
+from perdure.store.postgres.faults import RETRIED
+from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational import sweeping
+
+KINDS = ("work", "send")
+WRITERS = 5
+SECONDS = 6.0
+PERIOD_US = 30_000
+RATE = 4
+"""Starts in that time, for each key."""
+PATIENCE_SECONDS = 90
+EXCEEDED = """
+    WITH starts AS (
+        SELECT gate.value ->> 1 AS name, gate.value ->> 2 AS key, attempts.leased_us
+        FROM perdure_attempts AS attempts
+        JOIN perdure_tasks AS tasks USING (n)
+        CROSS JOIN LATERAL json_array_elements(tasks.options -> 'gates') AS gate (value)
+        WHERE gate.value ->> 0 = 'rate'
+    ),
+    later AS (
+        SELECT name, key, leased_us, lead(leased_us, %s::integer) OVER at_rate AS after_us
+        FROM starts
+        WINDOW at_rate AS (PARTITION BY name, key ORDER BY leased_us)
+    )
+    SELECT name, key, after_us - leased_us FROM later WHERE after_us - leased_us < %s
+"""
+"""Where one start more than there may be came within the time."""
+
+
+@pytest.fixture(params=ISOLATIONS)
+def writers(request: pytest.FixtureRequest, postgres_database: str) -> Iterator[list[Writer]]:
+    """Sessions of one database, and a worker for both kinds."""
+    with crew(postgres_database, request.param, WRITERS) as made:
+        made[0].register(kinds=KINDS)
+        yield made
+
+
+class Somebody:
+    """One session that does some things over and over."""
+
+    def __init__(self, writer: Writer, seed: int) -> None:
+        self.writer = writer
+        self._chance = random.Random(seed)
+        self._leases: list[Lease] = []
+
+    def submit(self, tx: Transaction) -> None:
+        """Some tasks of both kinds."""
+        tasks = [
+            self.writer.tasks(1, kind=self._chance.choice(KINDS), options=self._gates())[0]
+            for _ in range(self._chance.randrange(1, 6))
+        ]
+        submission.submit(tx, tasks, self.writer.lanes)
+
+    def _gates(self) -> str:
+        key, account, region = (str(self._chance.randrange(3)) for _ in range(3))
+        gates = [
+            Gate(GateSort.FAIR, f"{self._chance.choice(KINDS)} by customer (default, 4)", key, 1),
+            Gate(GateSort.RATE, "all by account", account, RATE, PERIOD_US),
+            Gate(GateSort.RATE, "all by region", region, RATE, PERIOD_US),
+        ]
+        return msgspec.json.encode({"gates": in_order(gates)}).decode()
+
+    def claim(self, tx: Transaction) -> None:
+        """Some of both kinds."""
+        leases = self.writer.claim_in(tx, self._chance.randrange(1, 9))
+        tx.after_commit(lambda: self._leases.extend(leases))
+
+    def settle(self, tx: Transaction) -> None:
+        """What is held: it ends, or comes back."""
+        leases, back = self._leases, Settlement.handed_back()
+        ends = [
+            each for lease in leases for each in settlings([lease], *([back] if self._chance.random() < 0.2 else []))
+        ]
+        settling.settle(tx, ends)
+        tx.after_commit(leases.clear)
+
+    def promote(self, tx: Transaction) -> None:
+        """What is due joins, and whose turn it is at a rate."""
+        sweeping.promote(tx, 100)
+
+    def live(self, until: float, acts: list[Callable[[Transaction], Any]]) -> None:
+        """Do these things, in any order."""
+        while time.monotonic() < until:
+            self.run(self._chance.choice(acts))
+
+    def run(self, act: Callable[[Transaction], Any]) -> None:
+        """Run it again where it collides, as a store's writer does."""
+        while True:
+            try:
+                with self.writer.transaction() as tx:
+                    return act(tx)
+            except RETRIED:
+                continue
+
+
+def test_no_rate_is_exceeded_no_turn_is_lost_and_all_go_on(writers: list[Writer], postgres_database: str) -> None:
+    crowd = [Somebody(writer, seed) for seed, writer in enumerate(writers)]
+    until = time.monotonic() + SECONDS
+    with ThreadPoolExecutor(WRITERS) as pool:
+        acts = [[each.submit, each.claim, each.settle] for each in crowd[:3]]
+        acts += [[each.promote] for each in crowd[3:]]
+        for done in [pool.submit(each.live, until, mine) for each, mine in zip(crowd, acts, strict=True)]:
+            done.result(PATIENCE_SECONDS)
+    assert not postgres_rows.contradictions(postgres_database)
+    _drain(crowd, postgres_database)
+    assert not postgres_rows.contradictions(postgres_database)
+    with writers[0].transaction() as tx:
+        (starts,) = tx.connection.execute("SELECT count(*) FROM perdure_attempts").fetchone()
+        exceeded = tx.connection.execute(EXCEEDED, [RATE, PERIOD_US]).fetchall()
+    assert starts > 10 * RATE, "there was something to see"
+    assert not exceeded
+
+
+def _drain(crowd: list[Somebody], url: str) -> None:
+    """Work until nothing is left; what nobody's turn comes for is left for ever."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    with psycopg.connect(url, autocommit=True) as look:
+        while (left := look.execute("SELECT state, count(*) FROM perdure_live GROUP BY state").fetchall()) != []:
+            assert time.monotonic() < until, left
+            for somebody in crowd:
+                for act in (somebody.promote, somebody.claim, somebody.settle):
+                    somebody.run(act)
