@@ -40,6 +40,7 @@ class Differing:
         """Watch every transaction of this process."""
         transaction, differing = self._side.transaction, self
         run, insert = transaction.run, getattr(transaction, "insert", None)
+        together = getattr(transaction, "run_together", None)
 
         def watched_run(self: Any, name: str, /, **bindings: Any) -> Any:
             differing._look(self, name, bindings)
@@ -51,7 +52,15 @@ class Differing:
             differing._noticed.update(mutant.name for mutant in differing._mutants.get(name, ()))
             insert(self, name, shared, rows, width)  # type: ignore[misc]
 
+        def watched_together(self: Any, named: Any) -> Any:
+            # Each is looked at before any of them is run.
+            for name, bindings in named:
+                differing._look(self, name, dict(bindings))
+            return together(self, named)  # type: ignore[misc]
+
         transaction.run = watched_run
+        if together is not None:
+            transaction.run_together = watched_together
         if insert is not None:
             transaction.insert = watched_insert
         try:
@@ -59,6 +68,8 @@ class Differing:
                 yield
         finally:
             transaction.run = run
+            if together is not None:
+                transaction.run_together = together
             if insert is not None:
                 transaction.insert = insert
 

@@ -45,6 +45,7 @@ class PostgresSide:
             for name in (
                 "duties_at_once",
                 "operators_at_once",
+                "gates_at_once",
                 "hot_path_races",
                 "hot_path_order",
                 "lanes",

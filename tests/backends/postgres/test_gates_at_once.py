@@ -6,11 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from backends.postgres.crew import Writer, settlings
+from backends.postgres.crew import Writer, job, settlings, with_options
 from backends.postgres.racing import Beside, answer, crew
 from conformance import postgres_rows
 from perdure.domain.gate import Gate, GateSort
+from perdure.domain.settlement import Settlement
 from perdure.domain.states import TaskState
+from perdure.domain.task import Task
 from perdure.store.postgres import settling, submission
 from perdure.store.postgres.connecting import ISOLATIONS, READ_COMMITTED
 from perdure.store.postgres.transaction import Transaction
@@ -88,6 +90,63 @@ def test_who_waits_no_more_is_asked_for_no_more(writers: list[Writer], postgres_
     for _ in range(3):
         writer.settle(settlings(writer.claim(1)))
     assert waited(writer) == [False]
+    assert not postgres_rows.contradictions(postgres_database)
+
+
+def ending(writer: Writer, *tasks: Task, come_back: bool = False) -> None:
+    """All of these end together while one more waits for a slot of the last of them, and then it has it.
+
+    `come_back`: one task without limits comes back to its lane in the same settle.
+    """
+    last = tasks[-1].rare.options
+    writer.submit([each for each in tasks if each.rare.job is None])
+    leases = writer.claim(10)
+    assert len(leases) == len(tasks)
+    writer.submit(writer.tasks(1, options=last))
+    ends = settlings(leases)
+    if come_back:
+        writer.submit(writer.tasks(1))
+        ends += settlings(writer.claim(1), Settlement.snoozed(10**9))
+    writer.settle(ends)
+    assert len(writer.claim(10)) == 1, "it is the turn of the one that waits"
+
+
+def test_who_ends_among_tasks_without_limits_lets_the_next_one_in(
+    writers: list[Writer], postgres_database: str
+) -> None:
+    ending(writers[0], *writers[0].tasks(2), *writers[0].tasks(1, options=by_key("a")))
+    assert not postgres_rows.contradictions(postgres_database)
+
+
+def test_who_ends_beside_one_that_comes_back_lets_the_next_one_in(
+    writers: list[Writer], postgres_database: str
+) -> None:
+    ending(writers[0], *writers[0].tasks(1, options=by_key("a")), come_back=True)
+    assert not postgres_rows.contradictions(postgres_database)
+
+
+def test_who_ends_in_a_job_lets_the_next_one_in(writers: list[Writer], postgres_database: str) -> None:
+    writer = writers[0]
+    built = job(writer.ids, {"only": []})
+    inside = with_options(built.tasks[0], by_key("a"))
+    writer.submit_jobs([built._replace(tasks=(inside,))])
+    ending(writer, *writer.tasks(1), inside)
+    assert not postgres_rows.contradictions(postgres_database)
+
+
+@pytest.mark.parametrize("writers", [READ_COMMITTED], indirect=True)
+def test_who_opens_a_gate_waits_for_nobody_at_another(writers: list[Writer], postgres_database: str) -> None:
+    first, second, *_ = writers
+    first.submit(first.tasks(2, options=by_key("a")) + first.tasks(1, options=by_key("b")))
+    leases = first.claim(2)
+    tx = second.begin()
+    assert submitted(tx, second, by_key("b")) is TaskState.PENDING
+    gates = [lease for lease in leases if '"a"' in (lease.options or "")]
+    with first.transaction() as opening:
+        opening.connection.execute("SET LOCAL lock_timeout = '1s'")
+        settling.settle(opening, settlings(gates))
+    second.commit(tx)
+    assert waited(first) == [False, True]
     assert not postgres_rows.contradictions(postgres_database)
 
 
