@@ -47,12 +47,13 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     if any(answers):
         fresh = [task for task, answer in zip(tasks, answers, strict=True) if answer is None]
     try:
-        states = _write(tx, fresh, lanes, pending=pending)
+        written = write_tasks(tx, fresh, lanes, pending=pending)
     except apsw.ConstraintError:
         # The same task again is a repeated call whose answer was lost. It comes alone at last: flushes are halved.
         if len(tasks) > 1 or not (known := _known_ids(tx, tasks)):
             raise
         return known
+    states = _entered(tx, written, pending)
     if any(task.rare.idempotency_key is not None for task in tasks):
         bind_keys(tx, "task", bindings(tasks, answers))
         answer_twins(tasks, answers, {task.id: state for task, state in zip(fresh, states, strict=True)})
@@ -68,8 +69,9 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     return told
 
 
-def _write(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, *, pending: bool) -> list[TaskState]:
-    states, first, gated = write_tasks(tx, tasks, lanes, pending=pending)
+def _entered(tx: Transaction, written: "Written", pending: bool) -> list[TaskState]:
+    """The states of tasks that were written, once those that have gates have passed them or wait there."""
+    states, first, gated = written
     if gated:
         for n, state in enter(tx, gated, pending):
             states[n - first] = TaskState(state)
