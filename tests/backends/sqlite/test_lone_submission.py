@@ -12,11 +12,12 @@ from perdure.ambient import SystemClock
 from perdure.domain import limits
 from perdure.domain.states import TaskState
 from perdure.domain.task import Rare, Task, Terms
-from perdure.errors import Invalid, Overloaded
+from perdure.errors import IdempotencyConflict, Invalid, Overloaded
 from perdure.store.ledger import Submitted
 from perdure.store.sqlite import submission
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.store import SqliteStore
+from perdure.testing import VirtualClock
 
 PLAIN = Terms(
     organization="default",
@@ -45,6 +46,7 @@ TERMS = [
     PLAIN._replace(on_loss="fail", if_failed="continue", trigger="all_done"),
 ]
 TASKS = [Task(f"{n:036d}", f'{{"text":"grün {n}"}}', terms) for n, terms in enumerate(TERMS * 3)]
+KEYED = [task._replace(rare=Rare(idempotency_key=f"key {task.id}", request_hash=f"hash {task.id}")) for task in TASKS]
 
 
 async def stored(path: Path, calls: Sequence[Sequence[Task]]) -> dict[str, Any]:
@@ -57,12 +59,13 @@ async def stored(path: Path, calls: Sequence[Sequence[Task]]) -> dict[str, Any]:
     return snapshot(path)
 
 
+@pytest.mark.parametrize("tasks", [TASKS, KEYED], ids=["plain", "keyed"])
 async def test_tasks_submitted_one_by_one_have_the_rows_of_those_submitted_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tasks: Sequence[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    together = await stored(tmp_path / "together.db", [TASKS])
+    together = await stored(tmp_path / "together.db", [tasks])
     monkeypatch.delattr(submission, "write_tasks")
-    alone = await stored(tmp_path / "alone.db", [[task] for task in TASKS])
+    alone = await stored(tmp_path / "alone.db", [[task] for task in tasks])
     without = {"lanes", "counts"}  # Numbers of lanes follow the order in which they are met.
     assert {name: rows for name, rows in alone.items() if name not in {*without, "tasks", "live"}} == {
         name: rows for name, rows in together.items() if name not in {*without, "tasks", "live"}
@@ -89,6 +92,36 @@ async def test_the_same_task_again_is_answered_as_replayed(tmp_path: Path):
     await store.close()
 
 
+async def test_a_key_that_is_known_is_answered_with_what_it_stands_for(tmp_path: Path):
+    store = await SqliteStore.open(tmp_path / "perdure.db", inline=True)
+    first, second = KEYED[0], KEYED[4]
+    assert first.terms == second.terms
+    assert await submitted(store, first) == Submitted(first.id, TaskState.QUEUED, False)
+    again = second._replace(rare=first.rare)
+    assert await submitted(store, again) == Submitted(first.id, TaskState.QUEUED, True)
+    other = second._replace(rare=first.rare._replace(request_hash="other"))
+    assert isinstance(await submitted(store, other), IdempotencyConflict)
+    for mine in ({"organization": "theirs"}, {"principal": "carol"}):
+        theirs = other._replace(id=repr(mine), terms=other.terms._replace(**mine))
+        assert await submitted(store, theirs) == Submitted(theirs.id, TaskState.QUEUED, False)
+    await store.close()
+
+
+async def test_a_key_that_has_run_out_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    clock = VirtualClock()
+    store = await SqliteStore.open(tmp_path / "perdure.db", clock=clock, inline=True)
+    first, second = KEYED[0], KEYED[4]._replace(rare=KEYED[0].rare._replace(request_hash="other"))
+    await submitted(store, first)
+    clock.move(limits.IDEMPOTENCY_KEY_LIFE_US - 1)
+    assert isinstance(await submitted(store, second), IdempotencyConflict)
+    clock.move(1)
+    with monkeypatch.context() as without:
+        without.delattr(submission, "write_tasks")
+        assert await submitted(store, second) == Submitted(second.id, TaskState.QUEUED, False)
+    assert await submitted(store, second) == Submitted(second.id, TaskState.QUEUED, True)
+    await store.close()
+
+
 async def test_what_is_not_plain_is_treated_as_among_many(tmp_path: Path):
     clock = FixedClock()
     store = await SqliteStore.open(tmp_path / "perdure.db", clock=clock, inline=True)
@@ -110,13 +143,16 @@ async def test_a_depth_holds_for_tasks_that_come_one_by_one(tmp_path: Path):
     await store.close()
 
 
-async def test_a_lone_task_takes_four_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("tasks", "more"), [(TASKS, []), (KEYED, ["lone_key"])], ids=["plain", "keyed"])
+async def test_a_lone_task_takes_four_statements_and_one_for_a_key(
+    tasks: Sequence[Task], more: list[str], tmp_path: Path
+):
     store = await SqliteStore.open(tmp_path / "perdure.db", clock=SystemClock(), inline=True)
-    await submitted(store, TASKS[0])
+    await submitted(store, tasks[0])
     connection = store.writer.commits.connected()
     ran: list[str] = []
     connection.set_exec_trace(lambda _, statement, bindings: ran.append(statement) or True)
-    await submitted(store, TASKS[4])
+    await submitted(store, tasks[4])
     connection.set_exec_trace(None)
     names = {text.strip(): name for name, text in STATEMENTS.items()}
     assert [names[statement.strip()] for statement in ran] == [
@@ -125,6 +161,7 @@ async def test_a_lone_task_takes_four_statements(tmp_path: Path, monkeypatch: py
         "lone_task",
         "lone_count",
         "lone_live",
+        *more,
         "transaction_commit",
     ]
     await store.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from perdure.domain import limits
 from perdure.domain.states import TaskState
 from perdure.domain.task import NOTHING_RARE, Task, Terms
 from perdure.store.ledger import Submitted
@@ -40,26 +41,34 @@ class LoneSubmission:
 
     def _write(self, tx: Transaction, task: Task, lanes: Lanes) -> Submitted | None:
         """Nothing is written when this gives `None`."""
-        ((newest, last_place, bounded),) = tx.step("lone_look")
-        if bounded:
-            return None
         terms, now_us = task.terms, tx.now_us
+        key, request_hash = task.rare.idempotency_key, task.rare.request_hash
+        look = tx.step("lone_look", terms.organization, terms.principal, key, now_us)
+        ((newest, last_place, bounded, repeated),) = look
+        if bounded or repeated:
+            return None
         if terms is not self._terms:
             self._terms, self._lane, self._specification = terms, lane_of(terms), specification_of(terms)
         lane = lanes.number(tx, self._lane)
         n = newest + 1
         try:
-            tx.step("lone_task", n, task.id, task.payload.encode(), now_us, lane, *self._specification)
+            own = (n, task.id, task.payload.encode(), now_us, lane, key, request_hash)
+            tx.step("lone_task", *own, *self._specification)
         except apsw.ConstraintError:
             # A call that is repeated because its answer was lost is answered there.
             return None
         tx.step("lone_count", lane)
         tx.step("lone_live", n, terms.organization, lane, last_place + 1, now_us, terms.ttl_us)
+        if key is not None:
+            bound = (terms.organization, terms.principal, key, task.id, request_hash)
+            tx.step("lone_key", *bound, now_us, limits.IDEMPOTENCY_KEY_LIFE_US)
         tx.announce(Topic.READY)
         return Submitted(task.id, TaskState.QUEUED, False)
 
 
 def _is_plain(task: Task) -> bool:
-    """Whether a task has nothing of its own but its id and payload, and joins its lane at once."""
-    terms = task.terms
-    return task.rare == NOTHING_RARE and terms.encoding == JSON and (terms.ttl_us is None or terms.ttl_us > 0)
+    """Whether a task has nothing of its own but its id, payload and idempotency key, and joins its lane at once."""
+    terms, rare = task.terms, task.rare
+    if rare is not NOTHING_RARE and rare._replace(idempotency_key=None, request_hash=None) != NOTHING_RARE:
+        return False
+    return terms.encoding == JSON and (terms.ttl_us is None or terms.ttl_us > 0)
