@@ -84,8 +84,12 @@ class TaskBuilder:
         if template is None:
             template = self._new_template(request.kind)
         payload = self._payload(request, template.kind)
-        if _asks_for_nothing_special(request) and not _is_special(template.kind.defaults):
-            return Task(self._new_id(), payload, template.terms, template.rare)
+        if _asks_for_nothing_but_a_key(request) and not _is_special(template.kind.defaults):
+            rare = template.rare
+            if request.idempotency_key is not None:
+                key, asked = check_key(request.idempotency_key), _hash_of({"kind": request.kind}, payload)
+                rare = rare._replace(idempotency_key=key, request_hash=asked)
+            return Task(self._new_id(), payload, template.terms, rare)
         return self._special(request, template, payload, None)
 
     def build_plain(self, requests: Sequence[TaskRequest]) -> list[Task] | None:
@@ -271,11 +275,14 @@ def _times(request: TaskRequest, defaults: Defaults, clock: Clock, unique: Uniqu
 
 
 def _asks_for_nothing_special(request: TaskRequest) -> bool:
+    return request.idempotency_key is None and _asks_for_nothing_but_a_key(request)
+
+
+def _asks_for_nothing_but_a_key(request: TaskRequest) -> bool:
     return (
         request.queue is None
         and request.priority is None
         and request.delay is None
-        and request.idempotency_key is None
         and request.run_at is None
         and request.max_attempts is None
         and request.retry is None
@@ -368,5 +375,8 @@ def request_hash(request: TaskRequest, payload: str) -> str:
     What differs from one sending of a request to the next (the trace, the key itself) is not part of it.
     """
     stated = {name: getattr(request, name) for name in request.__struct_fields__ if name not in _NOT_HASHED}
-    said = {name: value for name, value in stated.items() if value is not None}
+    return _hash_of({name: value for name, value in stated.items() if value is not None}, payload)
+
+
+def _hash_of(said: dict[str, Any], payload: str) -> str:
     return sha256(encoding.encode_sorted([said, encoding.decode(payload)])).hexdigest()
