@@ -1,9 +1,12 @@
 """The line of those who wait for work."""
 
 import asyncio
+from collections.abc import Callable
 
-from perdure.gateway.claim_pool import ClaimPool, Wanted
+from perdure.gateway.claim_line import Wanted
+from perdure.gateway.claim_pool import ClaimPool
 from perdure.gateway.presence import Presence
+from perdure.store.claims import nothing_stands_by
 from perdure.store.wakeups import Topic
 
 
@@ -15,14 +18,23 @@ class Nothing:
     async def claim(self, worker_id: str, count: int, request_id: str) -> list[object]:
         return []
 
-    async def next(self, seen: int, topics: Topic, seconds: float) -> int:
+    def stand_by(self, *claim: object) -> Callable[[], None]:
+        return nothing_stands_by
+
+    def subscribe(self) -> "Nothing":
+        return self
+
+    async def wait(self, seconds: float) -> Topic:
         await asyncio.Event().wait()
-        return seen
+        return Topic(0)
+
+    def close(self) -> None:
+        pass
 
 
 async def test_a_worker_that_is_sent_away_unserved_has_not_waited_less_than_nothing():
     nothing = Nothing()
-    pool = ClaimPool(nothing, nothing, Presence(nothing, nothing, 120.0))  # type: ignore[arg-type]
+    pool = ClaimPool(nothing, Presence(nothing, nothing, 120.0))  # type: ignore[arg-type]
     pool.start()
     claim = asyncio.create_task(pool.claim(Wanted("w", 1, "r"), 30.0, asyncio.Event().wait))  # type: ignore[arg-type]
     for _ in range(5):

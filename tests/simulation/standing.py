@@ -33,6 +33,7 @@ class _Witnessed:
         self._witness = witness
         self.subscription = taker.subscription
         self.begun = taker.begun
+        self.passed_by = taker.passed_by
         self.failed = taker.failed
 
     def taken(self, leases: list[Lease]) -> None:

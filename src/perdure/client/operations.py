@@ -201,7 +201,7 @@ class RemoteOperations:
         """Refused, as `settle_within`."""
         self.settle_within(connection, hold, result, summary)
 
-    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+    def stand_by(self, worker_id: str, count: int, taker: Taker, request: str | None = None) -> Callable[[], None]:
         """Nothing: the gateway commits, and a claim that waits there tells of work."""
         return nothing_stands_by
 

@@ -50,14 +50,20 @@ class Claim:
             self.ask_again(worker_id, leases)
             raise
 
-    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
-        """Let a claim travel with the commit that brings work to an idle worker. See `Ledger.stand_by`."""
+    def stand_by(self, worker_id: str, count: int, taker: Taker, request: str | None = None) -> Callable[[], None]:
+        """Let a claim travel with the commit that brings work to an idle worker. See `Ledger.stand_by`.
+
+        With a `request` it brings the leases that a claim by it would.
+        """
+        if request is not None:
+            wanted = derived_attempts(request, min(count, limits.CLAIM_MAX_TASKS))
+            return self._ledger.stand_by(ClaimRequest(worker_id, wanted, self._ageing_us), taker)
         if worker_id in self._unanswered:
             return nothing_stands_by
         leases = self._spare.get(worker_id, [])
         leases = self._spare[worker_id] = leases[:count] + self._new(max(0, count - len(leases)))
-        request = ClaimRequest(worker_id, leases, self._ageing_us)
-        return self._ledger.stand_by(request, _Taker(self, worker_id, leases, taker))
+        asked = ClaimRequest(worker_id, leases, self._ageing_us)
+        return self._ledger.stand_by(asked, _Taker(self, worker_id, leases, taker))
 
     def spent(self, worker_id: str) -> None:
         """The ids of the claim that stood by are used."""
@@ -95,6 +101,7 @@ class _Taker:
         self._taker = taker
         self.subscription = taker.subscription
         self.begun = taker.begun
+        self.passed_by = taker.passed_by
 
     def taken(self, leases: list[Lease]) -> None:
         self._claim.spent(self._worker_id)

@@ -90,7 +90,7 @@ class Operations(Protocol):
     async def claim(
         self, worker_id: str, count: int, request_id: str | None = None, *, wait: float = 0.0
     ) -> list[Lease]: ...
-    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]: ...
+    def stand_by(self, worker_id: str, count: int, taker: Taker, request: str | None = None) -> Callable[[], None]: ...
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]: ...
     async def control(self, worker_id: str) -> list[Control]: ...
     async def inputs(self, hold: Hold) -> Mapping[str, ParentResult]: ...
@@ -251,9 +251,9 @@ class Engine:
         """At most `count` leases, at once; after a lost answer the same, to whoever has its secret `request_id`."""
         return await self._claim(worker_id, count, request_id)
 
-    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+    def stand_by(self, worker_id: str, count: int, taker: Taker, request: str | None = None) -> Callable[[], None]:
         """Let a claim travel with the commit of this event loop that brings an idle worker work; what withdraws it."""
-        return self._claim.stand_by(worker_id, count, taker)
+        return self._claim.stand_by(worker_id, count, taker, request)
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """Extend leases; `None` where the attempt is not live any more."""

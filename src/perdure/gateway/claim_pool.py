@@ -5,41 +5,33 @@ when that one got all it wanted, for the next. So a thousand idle workers cost o
 """
 
 import asyncio
-import contextlib
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from perdure.domain.attempt import Lease
 from perdure.domain.outcome import HandedBack
 from perdure.engine.engine import Operations
 from perdure.errors import PerdureError, Unavailable
-from perdure.gateway.hints import Hints
+from perdure.gateway.claim_line import Around, Line, Place, Standing, Wanted
 from perdure.gateway.presence import Presence
 from perdure.store.ledger import WorkerInfo, WorkerOrder
-from perdure.store.wakeups import Topic
+from perdure.store.wakeups import Subscription, Topic
 
 POLL_SECONDS = 2.0
 """How often the first of a line is asked for although nothing was hinted at."""
+REST_SECONDS = 0.002
+"""Between two rounds of asking: a stream of hints is followed once for many."""
+STAND_BY_MAX = 16
+"""A claim that stands by takes no more: a commit of the loop brings few tasks."""
 SPENT_MAX = 10_000
 """How many request ids are remembered whose leases were given back here."""
 LINES_MAX = 10_000
 
 _log = logging.getLogger("perdure.gateway")
 
-Line = tuple[frozenset[str], ...] | str
-
-
-class Wanted(NamedTuple):
-    """One claim."""
-
-    worker_id: str
-    most: int
-    """How many leases it takes."""
-    request_id: str
-    told: WorkerOrder | None = None
-    """What the worker knows to be ordered: its claim waits no longer than it is true."""
+Sort = tuple[frozenset[str], ...] | str
+"""What the workers of one line may have; a worker's id as long as that is not known."""
 
 
 class Claimed(NamedTuple):
@@ -49,47 +41,42 @@ class Claimed(NamedTuple):
     waited_seconds: float = 0.0
 
 
-class _Place:
-    """A worker in its line. `leases` is done when it was served; the store was last asked for them at `asked`, or
-    never since it stands here.
-    """
-
-    __slots__ = ("asked", "leases", "wanted")
-
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
-        loop = asyncio.get_running_loop()
-        self.asked = loop.time()
-        self.leases: asyncio.Future[list[Lease]] = loop.create_future()
-
-
 class ClaimPool:
     """Serves the claims of remote workers. Belongs to one event loop."""
 
-    def __init__(self, operations: Operations, hints: Hints, presence: Presence) -> None:
+    def __init__(self, operations: Operations, presence: Presence) -> None:
         self._operations = operations
         self._presence = presence
-        self._hints = hints
-        self._lines: dict[Line, deque[_Place]] = {}
-        self._line_of: dict[str, Line] = {}
+        self._lines: dict[Sort, Line] = {}
+        self._line_of: dict[str, Sort] = {}
         self._spent: dict[str, int] = {}
         self._server: asyncio.Task[None] | None = None
+        self._subscription: Subscription | None = None
+        self._giving_back: set[asyncio.Task[None]] = set()
+        self._around = Around(self._stand_by, self._may_work, self._told_alone, self._served, self._spare)
+        self.answering = False
+        """Whether a claim that stood by was served in this turn of the loop, and is about to be answered."""
 
     def start(self) -> None:
         """Begin to serve those who wait."""
         if self._server is None:
-            self._server = asyncio.create_task(self._serve(), name="perdure-gateway-claims")
+            self._subscription = self._operations.subscribe()
+            serving = self._serve(self._subscription)
+            self._server = asyncio.create_task(serving, name="perdure-gateway-claims")
 
     async def stop(self) -> None:
         """Serve nobody any more; whoever waits is answered with nothing."""
         server, self._server = self._server, None
         if server is not None:
             server.cancel()
-            await asyncio.wait([server])
+            await asyncio.wait([server, *self._giving_back])
+        if self._subscription is not None:
+            self._subscription.close()
+            self._subscription = None
         for line in self._lines.values():
-            for place in line:
-                if not place.leases.done():
-                    place.leases.set_result([])
+            line.hold()
+            for place in line.places:
+                place.end()
         self._lines.clear()
 
     def know(self, worker: WorkerInfo) -> None:
@@ -126,9 +113,9 @@ class ClaimPool:
                 await self._give_back(wanted, leases)
                 return Claimed([])
         finally:
+            # Its end is not waited for: whoever was served shall begin.
+            watch.add_done_callback(_look_away)
             watch.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await watch
         return Claimed(leases, asked - began)
 
     def _is_dry(self, wanted: Wanted) -> bool:
@@ -136,38 +123,37 @@ class ClaimPool:
         line = self._lines.get(self._line_of.get(wanted.worker_id, wanted.worker_id))
         if wanted.told is not WorkerOrder.WORK or not line:
             return False
-        return any(
-            not place.leases.done() and self._presence.order_of(place.wanted.worker_id) is WorkerOrder.WORK
-            for place in line
-        )
+        return any(place.waits and self._may_work(place.wanted.worker_id) for place in line.places)
 
     async def _wait_in_line(
         self, wanted: Wanted, wait: float, watch: "asyncio.Future[None]"
     ) -> tuple[list[Lease], float]:
-        place = _Place(wanted)
-        line = self._lines.setdefault(self._line_of.get(wanted.worker_id, wanted.worker_id), deque())
-        line.append(place)
+        sort = self._line_of.get(wanted.worker_id, wanted.worker_id)
+        line = self._lines.get(sort)
+        if line is None:
+            line = self._lines[sort] = Line(self._around)
+        place = line.join(wanted)
+        timer = asyncio.get_running_loop().call_later(wait, place.end)
+        watch.add_done_callback(place.end)
         try:
             with self._presence.waiting(wanted.worker_id, wanted.told) as news:
-                either: set[asyncio.Future[Any]] = {place.leases, watch, news}
-                await asyncio.wait(either, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+                news.add_done_callback(place.end)
+                return await place.leases, place.asked
         except asyncio.CancelledError:
-            if not place.leases.cancel() and place.leases.result():
+            if not place.leases.cancel() and not place.leases.cancelled():
                 await asyncio.shield(self._give_back(wanted, place.leases.result()))
             raise
-        if place.leases.done():
-            return place.leases.result(), place.asked
-        # A claim for it that is under way finds the place left, and gives back what it got.
-        place.leases.cancel()
-        return [], place.asked
+        finally:
+            self.answering = False
+            timer.cancel()
+            place.end()
 
-    async def _serve(self) -> None:
-        seen = self._hints.seen
+    async def _serve(self, subscription: Subscription) -> None:
         while True:
-            seen = await self._hints.next(seen, Topic.READY, POLL_SECONDS)
-            for key in list(self._lines):
+            await _hinted(subscription)
+            for sort in list(self._lines):
                 try:
-                    await self._serve_line(self._lines[key])
+                    await self._serve_line(self._lines[sort])
                 except Unavailable:
                     # Those who wait do so to the end of their time; the next hint or poll tries again.
                     continue
@@ -176,33 +162,62 @@ class ClaimPool:
                 except Exception:
                     # Without this the line would stand still for good, and nobody would be told.
                     _log.exception("a claim for those who wait failed; please report it")
-                if not self._lines[key]:
-                    del self._lines[key]
+                if not self._lines[sort]:
+                    del self._lines[sort]
+            await asyncio.sleep(REST_SECONDS)
 
-    async def _serve_line(self, line: deque[_Place]) -> None:
-        while line:
-            place = line.popleft()
-            if place.leases.done():
-                continue
-            place.asked = asyncio.get_running_loop().time()
-            try:
-                leases = await self._claim(place.wanted)
-            except BaseException:
-                line.append(place)
-                raise
-            if place.leases.done():
-                await self._give_back(place.wanted, leases)
-            elif leases:
-                place.leases.set_result(leases)
-            else:
-                line.append(place)
-            if len(leases) < place.wanted.most:
-                return
+    async def _serve_line(self, line: Line) -> None:
+        line.hold()
+        try:
+            while line:
+                place = line.places.popleft()
+                if place.waits and await self._serve_place(place, line) < place.wanted.most:
+                    return
+        finally:
+            line.let_go()
+
+    async def _serve_place(self, place: Place, line: Line) -> int:
+        """Claim for a place, and return how many leases there were. Without any, it waits on behind the others."""
+        place.asked = asyncio.get_running_loop().time()
+        try:
+            leases = await self._claim(place.wanted)
+        except BaseException:
+            line.places.append(place)
+            raise
+        if not place.waits:
+            await self._give_back(place.wanted, leases)
+        elif leases:
+            place.leases.set_result(leases)
+        else:
+            line.places.append(place)
+        return len(leases)
+
+    # What lines ask for
+
+    def _stand_by(self, wanted: Wanted, standing: Standing) -> Callable[[], None]:
+        most = min(wanted.most, STAND_BY_MAX)
+        return self._operations.stand_by(wanted.worker_id, most, standing, self._request_id(wanted))
+
+    def _may_work(self, worker_id: str) -> bool:
+        return self._presence.order_of(worker_id) is WorkerOrder.WORK
+
+    def _told_alone(self) -> Subscription | None:
+        return self._subscription if len(self._lines) == 1 else None
+
+    def _served(self) -> None:
+        self.answering = True
+
+    def _spare(self, wanted: Wanted, leases: list[Lease]) -> None:
+        giving = asyncio.create_task(self._give_back(wanted, leases), name="perdure-gateway-give-back")
+        self._giving_back.add(giving)
+        giving.add_done_callback(self._giving_back.discard)
 
     async def _claim(self, wanted: Wanted) -> list[Lease]:
+        return await self._operations.claim(wanted.worker_id, wanted.most, self._request_id(wanted))
+
+    def _request_id(self, wanted: Wanted) -> str:
         times = self._spent.get(wanted.request_id)
-        request_id = wanted.request_id if times is None else f"{wanted.request_id}.{times}"
-        return await self._operations.claim(wanted.worker_id, wanted.most, request_id)
+        return wanted.request_id if times is None else f"{wanted.request_id}.{times}"
 
     async def _give_back(self, wanted: Wanted, leases: Sequence[Lease]) -> None:
         """Hand back what nobody will run. The same request again then gets attempts of its own."""
@@ -216,3 +231,18 @@ class ClaimPool:
             await self._operations.settle([(lease.hold, HandedBack()) for lease in leases])
         except Unavailable as error:
             _log.warning("leases could not be given back, they run out: %s", error)
+
+
+async def _hinted(subscription: Subscription) -> None:
+    """Return when there may be work, or when it is time to look."""
+    clock = asyncio.get_running_loop()
+    until = clock.time() + POLL_SECONDS
+    while (left := until - clock.time()) > 0:
+        if await subscription.wait(left) & Topic.READY:
+            return
+
+
+def _look_away(watch: "asyncio.Future[None]") -> None:
+    """However the watch over a client ended, nobody wants to know any more."""
+    if not watch.cancelled():
+        watch.exception()

@@ -112,7 +112,7 @@ class Gateway:
         self._hints = Hints(operations.subscribe, around.ids.new())
         registry: Any = operations
         self._presence = Presence(registry, self._hints, around.worker_active, self._noted_workers)
-        self._pool = ClaimPool(operations, self._hints, self._presence)
+        self._pool = ClaimPool(operations, self._presence)
         self._access = around.access
         self._turns = Turns()
         self._rates = Rates(around.limits.client_rate, lambda: around.clock.monotonic_us() / SECOND_US)
@@ -176,6 +176,9 @@ class Gateway:
             sent = await self._sent(scope, receive)
         except ClientGone:
             return
+        if self._pool.answering:
+            # What this request has stored goes to a worker that waits: that one begins first.
+            await asyncio.sleep(0)
         headers = [*ALWAYS, *sent.headers]
         if sent.status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(sent.body)))

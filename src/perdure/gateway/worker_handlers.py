@@ -13,7 +13,8 @@ from perdure.engine.engine import Operations
 from perdure.engine.requests import NewTask, Principal
 from perdure.errors import LeaseLost, PerdureError, Refused
 from perdure.gateway.access import Forbidden
-from perdure.gateway.claim_pool import ClaimPool, Wanted
+from perdure.gateway.claim_line import Wanted
+from perdure.gateway.claim_pool import ClaimPool
 from perdure.gateway.hints import Hints, Seen
 from perdure.gateway.outcomes import outcome_of
 from perdure.gateway.presence import Presence

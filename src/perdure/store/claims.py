@@ -21,14 +21,17 @@ class Taker(Protocol):
     """Who stands by. All is called on the event loop that was running when it began to."""
 
     @property
-    def subscription(self) -> Subscription:
-        """Where it hears of work else."""
+    def subscription(self) -> Subscription | None:
+        """Where it hears of work else, if nobody else hears of work there."""
 
     def begun(self) -> None:
         """A commit begins that may take the claim along: no lease of it begins earlier."""
 
     def taken(self, leases: list[Lease]) -> None:
         """The commit has brought these, one at least. Nothing stands by any more."""
+
+    def passed_by(self) -> None:
+        """The commit has brought work, but none for this claim, which goes on standing by, behind others."""
 
     def failed(self) -> None:
         """Nobody knows whether the commit has leased anything. Nothing stands by any more."""

@@ -33,7 +33,7 @@ from perdure.store.ledger import (
     Taker,
     WorkerOrder,
 )
-from perdure.store.wakeups import Topic
+from perdure.store.wakeups import Subscription, Topic
 from perdure.telemetry.observer import Observer
 
 R = TypeVar("R")
@@ -97,9 +97,9 @@ class ObservedOperations:
         self._observer.claimed(len(leases))
         return leases
 
-    def stand_by(self, worker_id: str, count: int, taker: Taker) -> Callable[[], None]:
+    def stand_by(self, worker_id: str, count: int, taker: Taker, request: str | None = None) -> Callable[[], None]:
         """See `Operations`."""
-        return self._operations.stand_by(worker_id, count, _ObservedTaker(taker, self._observer))
+        return self._operations.stand_by(worker_id, count, _ObservedTaker(taker, self._observer), request)
 
     async def renew(self, renewals: Sequence[Renewal]) -> list[Renewed | None]:
         """See `Operations`."""
@@ -149,9 +149,13 @@ class _ObservedTaker:
     def __init__(self, taker: Taker, observer: Observer) -> None:
         self._taker = taker
         self._observer = observer
-        self.subscription = taker.subscription
         self.begun = taker.begun
+        self.passed_by = taker.passed_by
         self.failed = taker.failed
+
+    @property
+    def subscription(self) -> Subscription | None:
+        return self._taker.subscription
 
     def taken(self, leases: list[Lease]) -> None:
         self._observer.claimed(len(leases))

@@ -27,6 +27,9 @@ class Standing:
         """It has brought some."""
         self._stood(leases, self._begun_us, self._clock.monotonic_us())
 
+    def passed_by(self) -> None:
+        """It has brought none: the worker rests on."""
+
     def failed(self) -> None:
         """It may have: a claim asks for them again."""
         self._stood([], self._begun_us, self._clock.monotonic_us())

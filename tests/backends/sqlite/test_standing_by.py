@@ -54,6 +54,9 @@ class Takes:
     def taken(self, taken: list[Any]) -> None:
         self.told.append(taken)
 
+    def passed_by(self) -> None:
+        self.told.append("passed by")
+
     def failed(self) -> None:
         self.told.append("failed")
 
@@ -94,9 +97,18 @@ async def test_whoever_found_nothing_for_itself_goes_on_standing_by(store: Sqlit
     takes = Takes(store, operation=Operation("take_nothing", 9, lambda tx, items: [[] for _ in items]))
     await add(store, "a")
     await add(store, "b")
-    assert takes.told == ["begun", "begun"]
+    assert takes.told == ["begun", "passed by"] * 2
     assert not await takes.hears()
     assert await read_notes(store) == ["a", "b"]
+
+
+async def test_whoever_found_nothing_stands_by_behind_the_others(store: SqliteStore):
+    await watched(store)
+    first = Takes(store, operation=Operation("take_nothing", 9, lambda tx, items: [[] for _ in items]))
+    second = Takes(store)
+    await add(store, "a")
+    await add(store, "b")
+    assert (first.told, second.told) == (["begun", "passed by"], ["begun", [("a", "late"), "b"]])
 
 
 async def test_what_is_withdrawn_takes_nothing(store: SqliteStore):

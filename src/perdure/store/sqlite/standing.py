@@ -41,6 +41,9 @@ class Along:
         elif self.call.results[0]:
             self._standing.withdraw(self._stand_by)
             self._stand_by.taker.taken(self.call.results[0])
+        else:
+            self._standing.pass_by(self._stand_by)
+            self._stand_by.taker.passed_by()
 
 
 class Standing:
@@ -57,6 +60,12 @@ class Standing:
     def withdraw(self, stand_by: StandBy) -> None:
         """Let it stand by no more. Harmless when it does not."""
         self._waiting = [each for each in self._waiting if each is not stand_by]
+
+    def pass_by(self, stand_by: StandBy) -> None:
+        """It is the turn of others, if there are any."""
+        if len(self._waiting) > 1:
+            self.withdraw(stand_by)
+            self._waiting.append(stand_by)
 
     def here(self) -> Along | None:
         """What a commit on the running event loop takes along: the one that has stood by longest."""
