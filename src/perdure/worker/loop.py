@@ -15,7 +15,7 @@ from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.telemetry.tracer import Tracer
 from perdure.worker.backoff import Backoff, ToldBackoff
-from perdure.worker.claiming import unless_set
+from perdure.worker.claiming import Leaving
 from perdure.worker.drain import drain, hand_back_waiting, leave
 from perdure.worker.ending import Ending as Ending
 from perdure.worker.executor import Executor
@@ -89,7 +89,7 @@ class Worker:
         self._pace = Pace(self.settings.poll, self._chance)
         self._rest = Rest(clock)
         self._attentive = asyncio.Event()
-        self._leaving = asyncio.Event()
+        self._leaving = Leaving()
         self._main: asyncio.Task[Any] | None = None
         self._lanes: Lanes | None = None
         self._prefetch = Prefetch(self.settings)
@@ -266,9 +266,8 @@ class Worker:
         """How many leases there is room for; 0 while it is not worth asking."""
         if self.order is not WorkerOrder.WORK:
             return 0
-        lanes = self._lanes
+        lanes, prefetch = self._lanes, self._prefetch.allowed(self.concurrency)
         assert lanes is not None
-        prefetch = self._prefetch.allowed(self.concurrency)
         busy, waiting = lanes.active, len(lanes.waiting)
         if busy >= self.concurrency and waiting * 2 >= prefetch:
             return 0
@@ -282,13 +281,16 @@ class Worker:
         sent_us = self._clock.monotonic_us()
         wait = 0.0 if self.settings.stop_when_idle else self.settings.claim_wait
         call = self._source.claim(self.id, wanted := min(wanted, FIRST_MAX_TASKS if self._dry else wanted), wait=wait)
-        leases = (await unless_set(self._leaving, call) or []) if wait else await call
+        leases = (await self._leaving.unless_set(call) or []) if wait else await call
         answered_us = self._clock.monotonic_us()
         self._dry = len(leases) < wanted and not wait
         if self._dry:
             self._pace.looked(answered_us, bool(leases))
         if leases:
             self._admit(leases, sent_us, answered_us)
+            if len(leases) < wanted:
+                # There was no more: what came begins before more is asked for.
+                await asyncio.sleep(0)
             await self._hand_back()
         elif wait:
             # It may have been answered because of an order.
