@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
+from perdure.domain.attempt import Lease
 from perdure.domain.outcome import HandedBack
 from perdure.errors import InvariantBroken
 from perdure.store.wakeups import Topic
+from perdure.worker.claiming import Leaving
 from perdure.worker.pace import POLL_MAX_SECONDS
 from perdure.worker.registry import Registry
 from worker.conftest import StartWorker, warm_up
@@ -201,3 +203,64 @@ async def test_a_source_that_is_away_and_is_back_is_told_once_each(
     await source.ended(source.offer("short"))
     assert caplog.text.count("work can be claimed again") == 1
     assert caplog.text.count("work cannot be claimed for now") == 1
+
+
+async def test_what_a_claim_brought_begins_before_the_next_claim_is_sent(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where claims wait at the source: the next one is sent at once."""
+    claims_at_start: list[int] = []
+    claim = source.claim
+
+    async def waiting(worker_id: str, count: int, *, wait: float = 0.0) -> list[Lease]:
+        given = await claim(worker_id, count)
+        if not given:
+            await asyncio.sleep(wait)
+        return given
+
+    async def note() -> None:
+        claims_at_start.append(len(source.claims))
+
+    registry.add("note", note)
+    monkeypatch.setattr(source, "claim", waiting)
+    lease = source.offer("note")
+    start_worker(concurrency=4, claim_wait=10.0)
+    await source.ended(lease)
+    assert claims_at_start == [1]
+
+
+async def test_a_wait_for_a_claim_ends_when_the_worker_shall_end() -> None:
+    leaving = Leaving()
+    ended: list[str] = []
+
+    async def call() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+        return "never"
+
+    waiting = asyncio.create_task(leaving.unless_set(call()))
+    await asyncio.sleep(0)
+    leaving.set()
+    leaving.set()
+    assert await waiting is None
+    assert ended == ["cancelled"]
+    assert await leaving.unless_set(call()) is None
+    assert ended == ["cancelled"]
+
+
+async def test_a_claim_that_fails_by_a_timeout_of_its_own_says_so() -> None:
+    async def call() -> None:
+        raise TimeoutError("of its own")
+
+    with pytest.raises(TimeoutError, match="of its own"):
+        await Leaving().unless_set(call())
+
+
+async def test_whoever_cancels_the_wait_for_a_claim_is_heard() -> None:
+    waiting = asyncio.create_task(Leaving().unless_set(asyncio.sleep(3600)))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
