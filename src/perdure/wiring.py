@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from perdure.telemetry.tracer import Tracer
     from perdure.worker.loop import Worker
 
-POSTGRES_SCHEMES = ("postgresql", "postgres")
-LATER_SCHEMES = ("cockroachdb", "redis", "rediss", "valkey")
+POSTGRES_SCHEMES = ("postgresql", "postgres", "cockroachdb")
+LATER_SCHEMES = ("redis", "rediss", "valkey")
 """Stores that are planned."""
 
 AFAR_CLAIM_SECONDS = 25.0
@@ -183,6 +183,8 @@ def open_rows(url: str) -> Rows:
     if (database := postgres_url(url)) is not None:
         from perdure.store.postgres.rows import PostgresRows
 
+        if database.startswith("cockroachdb:"):
+            raise Misuse("`perdure db copy` does not know CockroachDB: its rows are read by PostgreSQL's own COPY")
         return PostgresRows(database)
     from perdure.store.sqlite.rows import SqliteRows
 
@@ -214,16 +216,17 @@ def needs_store(url: str) -> Misuse:
 
 
 def postgres_url(url: str) -> str | None:
-    """The URL of a PostgreSQL database as its driver takes it; `None` for anything else.
+    """The URL of a PostgreSQL database as its driver takes it, or one of CockroachDB; `None` for anything else.
 
     Raises `Misuse` where the driver is missing.
     """
     scheme, _, rest = url.partition("://")
-    if not rest or scheme.lower().partition("+")[0] not in POSTGRES_SCHEMES:
+    family = scheme.lower().partition("+")[0]
+    if not rest or family not in POSTGRES_SCHEMES:
         return None
     if find_spec("psycopg") is None:
         raise Misuse("a PostgreSQL store needs its driver: pip install 'perdure[postgres]'")
-    return f"postgresql://{rest}"
+    return f"cockroachdb://{rest}" if family == "cockroachdb" else f"postgresql://{rest}"
 
 
 def shown(url: str) -> str:

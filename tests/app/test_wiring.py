@@ -22,7 +22,7 @@ def test_a_store_is_a_path_or_a_url_of_one(url, path):
     assert sqlite_path(url) == path
 
 
-@pytest.mark.parametrize("url", ["cockroachdb://host/db", "cockroachdb+psycopg://x", "redis://x"])
+@pytest.mark.parametrize("url", ["redis://x", "valkey+unix://x"])
 def test_what_comes_later_is_refused_and_what_works_is_named(url):
     with pytest.raises(Misuse, match=r"not available in this version: use a SQLite file"):
         App(url)
@@ -31,6 +31,11 @@ def test_what_comes_later_is_refused_and_what_works_is_named(url):
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "PostgreSQL", "postgresql+psycopg"])
 def test_a_database_is_named_as_its_driver_and_others_name_it(scheme):
     assert postgres_url(f"{scheme}://me@host/shop") == "postgresql://me@host/shop"
+
+
+@pytest.mark.parametrize("scheme", ["cockroachdb", "cockroachdb+psycopg"])
+def test_a_database_of_cockroachdb_is_known_by_its_scheme(scheme):
+    assert postgres_url(f"{scheme}://me@host/shop") == "cockroachdb://me@host/shop"
 
 
 def test_a_missing_driver_is_named_with_what_brings_it(monkeypatch):

@@ -75,7 +75,7 @@ async def every_crash_point(arena: Arena) -> None:
             grace=0.0,
         )
         if verb == "leave":
-            await asyncio.sleep(0.5)
+            await arena.until(lambda worker=worker: _has_begun(arena, worker), 20, "a worker that is to leave works")
         code = await _death(worker, 25.0, drain=verb == "leave")
         if code != faults.DIED:
             missed.append(f"{verb}:{point} (exit code {code})")
@@ -88,6 +88,10 @@ async def every_crash_point(arena: Arena) -> None:
         arena.check(survivor.end() == 0, f"a healthy worker ended with {survivor.code}")
     arena.figure(points=len(points), tasks=len(await arena.tasks()))
     await arena.judge()
+
+
+def _has_begun(arena: Arena, worker: Member) -> bool:
+    return any(each.pid == worker.pid for each in arena.effects.read("start"))
 
 
 async def _supply(arena: Arena, supply: int) -> None:

@@ -74,7 +74,15 @@ def _die() -> None:
 
 
 def _wrap_verb(verb: str, point: str, seen: _Countdown) -> None:
-    original: Callable[..., Any] = getattr(RelationalLedger, verb)
+    from perdure.store.postgres.ledger import PostgresLedger
+
+    for kind in (RelationalLedger, PostgresLedger):
+        if verb in vars(kind):
+            _wrap_verb_of(kind, verb, point, seen)
+
+
+def _wrap_verb_of(kind: type[RelationalLedger], verb: str, point: str, seen: _Countdown) -> None:
+    original: Callable[..., Any] = vars(kind)[verb]
 
     async def dying(*args: Any, **kwargs: Any) -> Any:
         due = seen.over()
@@ -85,7 +93,7 @@ def _wrap_verb(verb: str, point: str, seen: _Countdown) -> None:
             asyncio.get_running_loop().call_soon(_die)
         return answer
 
-    setattr(RelationalLedger, verb, dying)
+    setattr(kind, verb, dying)
 
 
 def _wrap_commit(verb: str, point: str, seen: _Countdown) -> None:

@@ -137,6 +137,45 @@ def _postgres(name: str, opened: Callable[[Path, ManualClock], Awaitable[Store]]
     )
 
 
+async def open_cockroach(folder: Path, clock: ManualClock) -> Store:
+    """A store that is spoken to as CockroachDB is, on a PostgreSQL where every eighth commit collides."""
+    from conformance import colliding
+    from perdure.store.postgres.store import PostgresStore
+
+    colliding.begin()
+    url = _databases().house(folder).replace("postgresql:", "cockroachdb:")
+    store: Store = await PostgresStore.open(url, inline=True, clock=clock)
+    return store
+
+
+async def open_given(folder: Path, clock: ManualClock) -> Store:
+    """The same on a server that is one."""
+    from perdure.store.postgres.store import PostgresStore
+    from servers.given import given
+
+    store: Store = await PostgresStore.open(given().url, inline=True, clock=clock)
+    return store
+
+
+def _given() -> Plug:
+    import psycopg
+
+    from conformance import postgres_rows
+    from servers.given import given
+
+    return Plug(
+        "cockroachdb-server",
+        open_given,
+        lambda folder: postgres_rows.snapshot(given().looker),
+        sqlite_rows.without_late_results,
+        lambda folder: postgres_rows.contradictions(given().looker),
+        lambda folder: postgres_rows.connect(given().plain_url),
+        lambda folder: psycopg.connect(given().plain_url, dbname="postgres", autocommit=True),
+        begin="BEGIN",
+        leave=lambda folder: given().empty(),
+    )
+
+
 STORES: dict[str, Plug] = {
     "sqlite": Plug(
         "sqlite",
@@ -149,6 +188,9 @@ STORES: dict[str, Plug] = {
     ),
     "postgres": _postgres("postgres", open_postgres("read committed")),
     "postgres-serializable": _postgres("postgres-serializable", open_postgres("serializable")),
+    "cockroachdb": _postgres("cockroachdb", open_cockroach),
 }
 if POOLER in os.environ:
     STORES["postgres-pooled"] = _postgres("postgres-pooled", open_pooled)
+if "PERDURE_TEST_COCKROACH_URL" in os.environ:
+    STORES["cockroachdb-server"] = _given()

@@ -56,8 +56,8 @@ class Databases:
         self._admin.execute(SQL("CREATE DATABASE {}").format(Identifier(TEMPLATE)))
         migrate(server.url(TEMPLATE))
         with psycopg.connect(server.url(TEMPLATE), autocommit=True) as connection:
-            self._tables = _tables(connection)
-            self._emptying = _emptying(connection, self._tables)
+            self._tables = tables(connection)
+            self._emptying = emptying(connection, self._tables)
 
     def pooler(self, prepared_max: int = 0) -> Pooler:
         """A pooler before the server that tests of this process share. Raises `NoPooler`."""
@@ -106,8 +106,8 @@ class Databases:
             self._drop(url, name)
             return
         looker = self._looker(url)
-        looker.execute(_OTHERS, [name])
-        for own in _tables(looker) - self._tables:
+        looker.execute(OTHERS, [name])
+        for own in tables(looker) - self._tables:
             looker.execute(SQL("DROP TABLE {} CASCADE").format(Identifier("public", own)))
         looker.execute(self._emptying)
         self._spare.append(name)
@@ -135,7 +135,7 @@ class Databases:
             each.close()
 
 
-_OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
 
 
 def migrate(url: str) -> None:
@@ -146,12 +146,13 @@ def migrate(url: str) -> None:
     parts.first.close()
 
 
-def _tables(connection: psycopg.Connection[Any]) -> set[str]:
+def tables(connection: psycopg.Connection[Any]) -> set[str]:
+    """The names of the tables in a database."""
     query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
     return {name for (name,) in connection.execute(query)}
 
 
-def _emptying(connection: psycopg.Connection[Any], tables: set[str]) -> Composable:
+def emptying(connection: psycopg.Connection[Any], tables: set[str]) -> Composable:
     """The statements that bring a database back to how it was after its migration."""
     deletes = [SQL("DELETE FROM {}").format(Identifier(table)) for table in sorted(tables)]
     starts = SQL("SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence")

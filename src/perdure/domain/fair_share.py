@@ -33,6 +33,14 @@ class Turns(NamedTuple, Generic[T]):
     served: float
 
 
+class Before(NamedTuple):
+    """How far those who got turns were before that."""
+
+    priority: int
+    reached: dict[str, float | None]
+    served: float
+
+
 class Shares:
     """How far each organization is in each priority. Used by one thread at a time."""
 
@@ -59,14 +67,26 @@ class Shares:
             heapreplace(heap, (ahead[name], age, name))
         return Turns(picked, ahead, served)
 
-    def keep(self, priority: int, turns: Turns[T]) -> None:
-        """These turns were taken."""
+    def keep(self, priority: int, turns: Turns[T]) -> Before:
+        """These turns were taken. Returns how it was before, for `undo`."""
         reached = self._reached.setdefault(priority, {})
+        before = Before(priority, {name: reached.get(name) for name in turns.reached}, self._served.get(priority, 0.0))
         reached.update(turns.reached)
         served = self._served[priority] = max(turns.served, self._served.get(priority, 0.0))
         if len(reached) > KNOWN_MAX:
             # Who is not ahead begins where the others are, known or not.
             self._reached[priority] = {name: far for name, far in reached.items() if far > served}
+        return before
+
+    def undo(self, before: Before) -> None:
+        """These turns were not taken after all, nor any that were kept later."""
+        reached = self._reached.setdefault(before.priority, {})
+        for name, far in before.reached.items():
+            if far is None:
+                reached.pop(name, None)
+            else:
+                reached[name] = far
+        self._served[before.priority] = before.served
 
 
 def aged(priority: int, waited_us: int, ageing_us: int, most_urgent: int) -> int:

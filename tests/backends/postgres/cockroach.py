@@ -11,19 +11,23 @@ from typing import Any, NamedTuple
 import postgast
 
 WRITES = ("InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt")
-DEFAULT_NULLS = 1
+DEFAULT_NULLS, AND, OPERATOR, IS_NOT_NULL = 1, 1, 1, 2
+TIED = {("state", "queued"): "seq"}
+"""A column that is not NULL where another has a value, by a CHECK of the schema."""
 NOT_NULL, PRIMARY = "CONSTR_NOTNULL", "CONSTR_PRIMARY"
-SYSTEM_COLUMNS = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
-FOREIGN_FUNCTIONS = {
-    "pg_notify",
-    "pg_postmaster_start_time",
-    "pg_current_wal_lsn",
-    "pg_wal_lsn_diff",
-    "pg_database_size",
-    "pg_total_relation_size",
-    "age",
+KNOWN_FUNCTIONS = {
+    *("abs", "array_agg", "bool_or", "clock_timestamp", "convert_from", "convert_to", "count", "current_database"),
+    *("decode", "encode", "extract", "generate_series", "length", "max", "min", "nextval", "octet_length"),
+    *("row_number", "sum"),
+    *("json_agg", "json_array_elements", "json_array_elements_text", "json_build_array", "json_build_object"),
+    *("json_object_agg", "json_strip_nulls", "jsonb_agg", "jsonb_array_elements", "jsonb_array_elements_text"),
+    *("jsonb_array_length", "jsonb_build_array", "jsonb_build_object", "jsonb_to_recordset", "to_jsonb"),
+    *("pg_backend_pid", "set_config", "to_regclass", "unnest"),
 }
-"""Functions about a server's log, processes and files, of which there is none."""
+"""Functions that its documents list. Others are not to be used before they have been looked up there."""
+KNOWN_KINDS = {"bool", "bytea", "int4", "int8", "json", "jsonb", "oid", "text"}
+"""Types of values that it has under these names."""
+SYSTEM_COLUMNS = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
 KNOWN_SETTINGS = {"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout", "enable_seqscan"}
 """Settings of the session that exist there."""
 
@@ -51,11 +55,38 @@ def _written_twice(tree: Tree, schema: Schema) -> Iterator[str]:
 
 
 def _order_of_nulls(tree: Tree, schema: Schema) -> Iterator[str]:
-    for kind, node in tree:
-        if kind == "SortBy" and node.sortby_nulls == DEFAULT_NULLS:
+    for orders, guards in _orders(tree):
+        for order in orders:
+            node = order.sort_by
             key = _column(node.node)
-            if key not in NUMBERED and not _is_never_null(key, tree, schema):
+            sure = key in NUMBERED or key in guards or _is_never_null(key, tree, schema)
+            if node.sortby_nulls == DEFAULT_NULLS and not sure:
                 yield f"orders by {key or 'an expression'} without NULLS FIRST or LAST"
+
+
+def _orders(tree: Tree) -> Iterator[tuple[Any, set[str]]]:
+    """What each query, aggregate and window orders by, and the columns of which the query's WHERE lets no NULL pass."""
+    for kind, node in tree:
+        if kind == "SelectStmt":
+            yield node.sort_clause, _guarded(node.where_clause)
+        elif kind == "FuncCall":
+            yield node.agg_order, set()
+        elif kind == "WindowDef":
+            yield node.order_clause, set()
+
+
+def _guarded(where: Any) -> set[str]:
+    """The columns that a condition compares, in parts that all have to hold: with NULL it would not."""
+    if where.HasField("bool_expr") and where.bool_expr.boolop == AND:
+        return {column for part in where.bool_expr.args for column in _guarded(part)}
+    if where.HasField("null_test") and where.null_test.nulltesttype == IS_NOT_NULL:
+        return {column for column in [_column(where.null_test.arg)] if column}
+    if where.HasField("a_expr") and where.a_expr.kind == OPERATOR:
+        expression = where.a_expr
+        columns = {column for column in (_column(expression.lexpr), _column(expression.rexpr)) if column}
+        tied = TIED.get((_column(expression.lexpr) or "", expression.rexpr.a_const.sval.sval))
+        return columns | ({tied} if tied else set())
+    return set()
 
 
 def _is_never_null(column: str | None, tree: Tree, schema: Schema) -> bool:
@@ -74,7 +105,25 @@ def _advisory_locks(tree: Tree, schema: Schema) -> Iterator[str]:
 
 
 def _foreign_functions(tree: Tree, schema: Schema) -> Iterator[str]:
-    yield from (name for name in _functions(tree) if name in FOREIGN_FUNCTIONS)
+    yield from (name for name in _functions(tree) if name not in KNOWN_FUNCTIONS and "advisory" not in name)
+
+
+def _foreign_kinds(tree: Tree, schema: Schema) -> Iterator[str]:
+    yield from (
+        f"a value of type {node.names[-1].string.sval}"
+        for kind, node in tree
+        if kind == "TypeName" and node.names[-1].string.sval not in KNOWN_KINDS
+    )
+
+
+def _storage(tree: Tree, schema: Schema) -> Iterator[str]:
+    for kind, node in tree:
+        if kind in ("CreateStmt", "IndexStmt"):
+            yield from (f"sets {option.def_elem.defname}" for option in node.options)
+
+
+def _collations(tree: Tree, schema: Schema) -> Iterator[str]:
+    yield from ("a collation" for kind, _ in tree if kind == "CollateClause")
 
 
 def _settings(tree: Tree, schema: Schema) -> Iterator[str]:
@@ -101,7 +150,12 @@ RULES = (
     Rule("the order of NULL is written", "https://www.cockroachlabs.com/docs/stable/order-by", _order_of_nulls),
     Rule("nobody listens", "https://github.com/cockroachdb/cockroach/issues/41522", _listening),
     Rule("no advisory locks", _DIFFERENCES, _advisory_locks),
-    Rule("no functions of the server's own", "https://www.cockroachlabs.com/docs/stable/functions", _foreign_functions),
+    Rule(
+        "functions that it has", "https://www.cockroachlabs.com/docs/stable/functions-and-operators", _foreign_functions
+    ),
+    Rule("types that it has", "https://www.cockroachlabs.com/docs/stable/data-types", _foreign_kinds),
+    Rule("no parameters of storage", "https://www.cockroachlabs.com/docs/stable/with-storage-parameter", _storage),
+    Rule("text is compared by bytes", "https://www.cockroachlabs.com/docs/stable/collate", _collations),
     Rule("no foreign settings", "https://www.cockroachlabs.com/docs/stable/session-variables", _settings),
     Rule("no system columns", _DIFFERENCES, _system_columns),
     Rule("no table locks and no MERGE", _DIFFERENCES, _tables_locked),
@@ -109,9 +163,9 @@ RULES = (
 
 
 def broken(text: str, schema: Schema) -> list[tuple[str, str]]:
-    """The rules that a statement breaks, and by what."""
-    tree = _walk(text)
-    return [(rule.name, found) for rule in RULES for found in rule.find(tree, schema)]
+    """The rules that statements break, and by what."""
+    trees = [_nodes(statement) for statement in postgast.parse(text).stmts]
+    return [(rule.name, found) for tree in trees for rule in RULES for found in rule.find(tree, schema)]
 
 
 def schema_of(text: str) -> Schema:
@@ -135,7 +189,11 @@ def _name(constraint: Any) -> str:
 
 
 def _walk(text: str) -> Tree:
-    return [(type(node).__name__, node) for _, node in postgast.walk(postgast.parse(text))]
+    return _nodes(postgast.parse(text))
+
+
+def _nodes(tree: Any) -> Tree:
+    return [(type(node).__name__, node) for _, node in postgast.walk(tree)]
 
 
 def _functions(tree: Tree) -> Iterator[str]:

@@ -88,6 +88,33 @@ async def test_a_commit_without_an_answer_is_sent_again_and_done_once(
             assert one(other, "SELECT version - updated_us FROM perdure_definitions WHERE name = 'q'") == 0
 
 
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
+async def test_a_commit_whose_outcome_the_server_does_not_know_is_sent_again_and_done_once(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch, scheme: str, done: bool
+) -> None:
+    commit = Session.commit
+    doubtful: list[Session] = []
+
+    def doubt_the_first(session: Session, hint: str | None = None) -> None:
+        if doubtful:
+            return commit(session, hint)
+        doubtful.append(session)
+        if done:
+            commit(session, hint)
+        raise errors.StatementCompletionUnknown(
+            "result is ambiguous: nobody knows whether it was committed"
+        )
+
+    async with opened(postgres_database.replace("postgresql", scheme)) as store:
+        monkeypatch.setattr(Session, "commit", doubt_the_first)
+        put = await store.definitions.put("default", "queue", "q", "{}", "bob")
+        assert doubtful
+        assert await store.definitions.list("default", "queue") == [put]
+        with plain(postgres_database) as other:
+            assert one(other, "SELECT version - updated_us FROM perdure_definitions WHERE name = 'q'") == 0
+
+
 async def test_a_call_waits_for_a_server_that_is_started_again(server: "PostgresServer") -> None:
     async with opened(server.url("postgres"), patience=WAIT) as store:
         first = await store.definitions.put("default", "queue", "q", "{}", "bob")

@@ -152,7 +152,7 @@ def test_behind_a_pooler_a_session_keeps_nothing_between_transactions(
     postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A pooler names a process at the connection that is not the one which answers.
-    monkeypatch.setattr(session_module, "server_facts", lambda connection: ServerFacts(0, 1))
+    monkeypatch.setattr(session_module, "server_facts", lambda *asked: ServerFacts(0, 1))
     names = ("lock_timeout", "statement_timeout", "synchronous_commit", "enable_seqscan", "plan_cache_mode")
     before = ["0", "0", "on", "on", "auto"]
     session = Connector(Address(postgres_database), Limits(1_000, 2_000, 3_000), READ_COMMITTED).connect()

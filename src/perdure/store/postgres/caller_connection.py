@@ -9,7 +9,6 @@ from perdure.errors import Misuse, invariant
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import Connector
 from perdure.store.postgres.lending import AwaitedConnection, LentConnection
-from perdure.store.postgres.statements import STATEMENTS
 from perdure.store.postgres.transaction import Transaction
 
 
@@ -32,6 +31,7 @@ class CallerConnections:
         self._connector = connector
         self._clock = clock
         self._own: Place | None = None
+        self._place_statement = connector.dialect.statements["caller_place"]
 
     def within(self, connection: Any) -> Transaction:
         """The caller's open transaction at the store's now. It is neither committed nor rolled back here.
@@ -40,13 +40,13 @@ class CallerConnections:
         """
         lent = connection if isinstance(connection, LentConnection) else LentConnection(driver_connection(connection))
         _check_transaction(lent)
-        [(*place, server_us)] = lent.run_together([(STATEMENTS["caller_place"], ())])[0].rows or []
+        [(*place, server_us)] = lent.run_together([(self._place_statement, ())])[0].rows or []
         self._check_place(Place(*place))
-        return Transaction(lent, self._clock.now_us(server_us))
+        return Transaction(lent, self._clock.now_us(server_us), dialect=self._connector.dialect)
 
     def check(self, connection: psycopg.Connection[Any]) -> None:
         """Raises `Misuse` when a connection is on another database than the store's."""
-        self._check_place(_place_of(connection))
+        self._check_place(self._place_of(connection))
 
     def _check_place(self, theirs: Place) -> None:
         if theirs == self._own:
@@ -70,13 +70,12 @@ class CallerConnections:
 
     def _look(self) -> Place:
         with self._connector.dial() as connection:
-            return _place_of(connection)
+            return self._place_of(connection)
 
-
-def _place_of(connection: psycopg.Connection[Any]) -> Place:
-    rows = connection.execute(STATEMENTS["caller_place"].text).fetchall()
-    invariant(len(rows) == 1, "a connection has one place")
-    return Place(*rows[0][:3])
+    def _place_of(self, connection: psycopg.Connection[Any]) -> Place:
+        rows = connection.execute(self._place_statement.text).fetchall()
+        invariant(len(rows) == 1, "a connection has one place")
+        return Place(*rows[0][:3])
 
 
 def driver_connection(connection: Any) -> psycopg.Connection[Any]:

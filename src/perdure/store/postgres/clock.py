@@ -51,7 +51,9 @@ class StoreClock:
         if queries is None or ahead is None:
             server_us = session.begin(durable=durable)
             self._learn(sent_us, server_us)
-            return Transaction(session.connection, self.now_us(server_us), session.wire, instant=self._instant)
+            return Transaction(
+                session.connection, self.now_us(server_us), session.wire, None, self._instant, session.dialect
+            )
         # Of two threads, the one that is later must not be the earlier one in the store.
         now_us = self._latest_us = max(self._latest_us, sent_us + ahead[0])
 
@@ -60,7 +62,8 @@ class StoreClock:
             if not self._learn(sent_us, server_us):
                 raise Stepped("the server's clock has stepped")
 
-        return Transaction(session.connection, now_us, session.wire, Opening(queries, begun), self._instant)
+        opening = Opening(queries, begun)
+        return Transaction(session.connection, now_us, session.wire, opening, self._instant, session.dialect)
 
     def _learn(self, sent_us: int, server_us: int) -> bool:
         """Note what the server's clock showed since `sent_us`; whether it was about where it was thought to be."""

@@ -8,6 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 
 from perdure.errors import Misuse, PerdureError, StoreReadOnly, StoreUnreachable, StoreUnusable
+from perdure.store.postgres.dialects import DIALECTS, POSTGRES
 from perdure.store.postgres.faults import crowded, told, translate
 from perdure.store.postgres.session import Limits, Session
 
@@ -64,11 +65,14 @@ class Address:
     """Where a store is: how it is connected to, and how it is shown. Raises `Misuse` for what cannot be read."""
 
     def __init__(self, url: str) -> None:
-        given = _parsed(url)
+        scheme, _, rest = url.partition("://")
+        self.dialect = DIALECTS.get(scheme, POSTGRES)
+        given = _parsed(url if self.dialect is POSTGRES else f"postgresql://{rest}")
         host = str(given.get("host") or given.get("hostaddr") or "localhost")
         self.user = str(given.get("user") or "the default user")
         self.database = str(given.get("dbname") or given.get("user") or "the default database")
-        self.place = f"PostgreSQL at {host}:{given.get('port') or 5432}/{self.database}"
+        server = "PostgreSQL" if self.dialect is POSTGRES else "CockroachDB"
+        self.place = f"{server} at {host}:{given.get('port') or 5432}/{self.database}"
         defaults: dict[str, Any] = {
             "connect_timeout": CONNECT_TIMEOUT_SECONDS,
             "application_name": "perdure",
@@ -109,8 +113,9 @@ class Connector:
         self.prepare = None if prepare == PREPARE_AUTO else prepare == PREPARE_ON
         self.address = address
         self.limits = limits
-        self.isolation = isolation
-        self.serializable = isolation == SERIALIZABLE
+        self.dialect = address.dialect
+        self.isolation = SERIALIZABLE if self.dialect.serializable else isolation
+        self.serializable = self.isolation == SERIALIZABLE
 
     @property
     def place(self) -> str:
@@ -121,7 +126,7 @@ class Connector:
         """A session for transactions. Raises one of `Unavailable` or `StoreUnusable`."""
         connection = self.dial()
         try:
-            return Session(connection, self.limits, self.serializable, prepare=self.prepare)
+            return Session(connection, self.limits, self.serializable, prepare=self.prepare, dialect=self.dialect)
         except psycopg.Error as error:
             connection.close()
             raise translate(error, self.place) from error

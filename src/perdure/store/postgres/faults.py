@@ -65,7 +65,8 @@ _STORE_FAULTS: tuple[type[Exception], ...] = (
 
 _BUSY: tuple[type[Exception], ...] = (errors.LockNotAvailable, errors.QueryCanceled)
 _CROWDED: tuple[type[Exception], ...] = (errors.TooManyConnections, errors.ConfigurationLimitExceeded)
-_SESSION_GONE = ("08", "57P", "25P03")
+_SESSION_GONE = ("08", "57P", "25P03", "40003")
+"""How their states begin. 40003: the server does not know whether a commit was done, as when its answer is lost."""
 _GONE = ("08", "57")
 """Classes of states in which the connection or the server has gone away."""
 

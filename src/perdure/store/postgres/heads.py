@@ -6,7 +6,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from perdure.ambient import Clock
-from perdure.domain.fair_share import Line, Shares, Turns
+from perdure.domain.fair_share import Before, Line, Shares, Turns
 from perdure.store.postgres.grants import Fitting
 from perdure.store.postgres.marks import Marks, Stretch
 from perdure.store.postgres.transaction import Transaction
@@ -31,12 +31,16 @@ class Heads:
         self._monotonic_us = clock.monotonic_us
         self._marks = marks
         self._shares = Shares()
+        self._claim: Transaction | None = None
+        self._unsure: list[Before] = []
+        """How it was before each turn of a claim that has not committed."""
 
     def takes(self, tx: Transaction, fitting: Fitting, want: int, rooms: Rooms = UNLIMITED) -> list[Take]:
         """How many to take of which stretch, so that these are the first `want` of all that have room, in order.
 
         Where many lanes fit, one that was idle when they were last looked at may be passed over for a moment.
         """
+        self._undo_all_but(tx)
         if len(fitting.rank) > LANES_MAX and self._monotonic_us() < fitting.look_at_all_us:
             busy = [lane for lane in fitting.rank if lane in fitting.busy]
             takes, _ = self._first(tx, fitting, busy, want, rooms)
@@ -47,6 +51,15 @@ class Heads:
         ended_us = self._monotonic_us()
         fitting.look_at_all_us = ended_us + ALL_SHARE * (ended_us - begun_us)
         return takes
+
+    def _undo_all_but(self, tx: Transaction) -> None:
+        """Turns of an earlier transaction that was undone were not taken: what collides is run again as another one."""
+        if tx is self._claim:
+            return
+        while self._unsure:
+            self._shares.undo(self._unsure.pop())
+        self._claim = tx
+        tx.after_commit(self._unsure.clear)
 
     def _first(
         self, tx: Transaction, fitting: Fitting, lanes: Iterable[int], want: int, rooms: Rooms
@@ -81,7 +94,7 @@ class Heads:
             }
             count = want
         for priority, turns in chosen.turns.items():
-            self._shares.keep(priority, turns)
+            self._unsure.append(self._shares.keep(priority, turns))
         return chosen.stretches, set(found)
 
     def _choose(

@@ -63,18 +63,18 @@ def examine(url: str, clock: Clock) -> Health:
         asked_us = clock.wall_us()
         server_us = session.begin_reading()
         ahead_us = server_us - (asked_us + clock.wall_us()) // 2
-        tx = Transaction(session.connection, server_us)
-        server = _decode_server(tx.value("health_server", backend=session.connection.info.backend_pid))
+        tx = Transaction(session.connection, server_us, dialect=session.dialect)
+        told = session.dialect.tells_health
         facts = (
             Fact("place", connector.place),
             Fact("psycopg_version", psycopg.__version__),
-            *_of_server(server),
-            *_of_snapshots(_decode_snapshots(tx.value("health_snapshots"))),
+            *(_of_the_servers_own(tx, session) if told else ()),
+            *(Fact("dialect", session.dialect.name, notice) for notice in session.dialect.notices),
             *_of_schema(tx),
             *_of_a_copy(tx, connector.place),
             clock_difference(ahead_us / SECOND_US),
         )
-        return Health("postgresql", facts, tuple(_tables(tx)))
+        return Health("postgresql", facts, tuple(_tables(tx)) if told else ())
     except psycopg.Error as error:
         raise translate(error, connector.place) from error
     finally:
@@ -84,6 +84,11 @@ def examine(url: str, clock: Clock) -> Health:
 def _leave(session: Session) -> None:
     session.roll_back()
     session.close()
+
+
+def _of_the_servers_own(tx: Transaction, session: Session) -> Iterator[Fact]:
+    yield from _of_server(_decode_server(tx.value("health_server", backend=session.connection.info.backend_pid)))
+    yield from _of_snapshots(_decode_snapshots(tx.value("health_snapshots")))
 
 
 def _of_server(server: _Server) -> Iterator[Fact]:
@@ -155,7 +160,7 @@ def _of_schema(tx: Transaction) -> Iterator[Fact]:
 
 
 def _of_a_copy(tx: Transaction, place: str) -> Iterator[Fact]:
-    if taken_steps(tx) and tx.value("copy_visible") is not None:
+    if tx.dialect.tells_health and taken_steps(tx) and tx.value("copy_visible") is not None:
         yield copying_from(place, tx.value("copy_origin"))
 
 

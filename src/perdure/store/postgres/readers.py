@@ -42,7 +42,7 @@ class Asking:
         def run(session: Session) -> T:
             try:
                 now_us = self._clock.now_us(session.begin_reading())
-                return question(Transaction(session.connection, now_us, session.wire))
+                return question(Transaction(session.connection, now_us, session.wire, dialect=session.dialect))
             finally:
                 session.roll_back()
 

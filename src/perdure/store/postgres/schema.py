@@ -72,7 +72,7 @@ def read_status(url: str) -> list[Migration]:
     connector = Connector(Address(url), LOOKING, READ_COMMITTED)
     session = connector.connect()
     try:
-        return status(Transaction(session.connection, session.begin_reading()))
+        return status(Transaction(session.connection, session.begin_reading(), dialect=session.dialect))
     except psycopg.Error as error:
         raise translate(error, connector.place) from error
     finally:
@@ -103,7 +103,7 @@ def _take(tx: Transaction, steps: list[Migration]) -> list[Migration | None]:
 
 def _take_one(tx: Transaction, step: Migration) -> Migration:
     try:
-        tx.connection.cursor(binary=False).execute(step.sql.encode())
+        tx.connection.cursor(binary=False).execute(tx.dialect.step(step.sql).encode())
     except (errors.DuplicateTable, errors.DuplicateObject, errors.UndefinedTable, errors.UndefinedColumn) as error:
         raise StoreUnusable(
             f"step {step.number} ({step.name}) of the schema does not fit this database ({error}): "

@@ -15,6 +15,7 @@ from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from perdure.errors import invariant
+from perdure.store.postgres.dialects import POSTGRES, Dialect
 from perdure.store.postgres.statements import STATEMENTS
 from perdure.store.postgres.wire import Query, Wire
 
@@ -33,8 +34,10 @@ class Limits(NamedTuple):
     """One statement that writes."""
     question_timeout_ms: int
     """One statement that only reads."""
-    idle_timeout_ms: int = 30_000
-    """This process, between two statements: a process that stands still holds up nobody for longer."""
+    idle_timeout_ms: int = 10_000
+    """This process, between two statements: one that stands still, or is cut off, holds up nobody for longer. Its
+    transaction is undone then, and run again if it comes back.
+    """
 
 
 class ServerFacts(NamedTuple):
@@ -44,9 +47,9 @@ class ServerFacts(NamedTuple):
     start_us: int
 
 
-def server_facts(connection: psycopg.Connection[Any]) -> ServerFacts:
+def server_facts(connection: psycopg.Connection[Any], dialect: Dialect = POSTGRES) -> ServerFacts:
     """Ask the server. Raises what the driver raises."""
-    rows = connection.execute(STATEMENTS["server_facts"].text, prepare=False).fetchall()
+    rows = connection.execute(dialect.statements["server_facts"].text, prepare=False).fetchall()
     invariant(len(rows) == 1, "a server tells its facts in one row")
     return ServerFacts(*rows[0])
 
@@ -55,29 +58,37 @@ class Session:
     """A connection that runs one transaction after the other. Used by one thread at a time."""
 
     def __init__(
-        self, connection: psycopg.Connection[Any], limits: Limits, serializable: bool, *, prepare: bool | None = None
+        self,
+        connection: psycopg.Connection[Any],
+        limits: Limits,
+        serializable: bool,
+        *,
+        prepare: bool | None = None,
+        dialect: Dialect = POSTGRES,
     ) -> None:
         self.connection = connection
-        backend, self.server_start_us = server_facts(connection)
-        self.pooled = backend != connection.info.backend_pid
+        self.dialect = dialect
+        backend, self.server_start_us = server_facts(connection, dialect)
+        self.pooled = not dialect.keeps_sessions or backend != connection.info.backend_pid
         connection.prepare_threshold = None
         self.wire = Wire(connection, prepare=not self.pooled if prepare is None else prepare)
         begin = "transaction_begin_serializable" if serializable else "transaction_begin"
-        lasting = ["writing_by_index", "transaction_settings"]
+        lasting = [*(["writing_by_index"] if dialect.steers_plans else []), "transaction_settings"]
         named = [begin, *lasting, "transaction_durability"] if self.pooled else [begin, "transaction_durability"]
         self._begin_durable = self._compose(named, limits, durable=True)
         self._begin_light = self._compose(named, limits, durable=False)
         self._first = None if self.pooled else self._compose(lasting, limits, local=False)
-        self._opening = STATEMENTS[begin]
+        self._opening = dialect.statements[begin]
         reading = limits._replace(statement_timeout_ms=limits.question_timeout_ms)
-        named = ["transaction_begin_read", "reading_by_index", "transaction_settings", "transaction_durability"]
+        steering = ["reading_by_index"] if dialect.steers_plans else []
+        named = ["transaction_begin_read", *steering, "transaction_settings", "transaction_durability"]
         self._begin_reading = self._compose(named, reading)
 
     def _compose(self, names: list[str], limits: Limits, *, durable: bool = False, local: bool = True) -> bytes:
         """One text of these statements, for one round trip. `local`: what they set holds for the transaction alone."""
         bindings = {**limits._asdict(), "durable": durable, "local": local}
         cursor = psycopg.ClientCursor(self.connection)
-        return ";\n".join(cursor.mogrify(STATEMENTS[name].text, bindings) for name in names).encode()
+        return ";\n".join(cursor.mogrify(self.dialect.statements[name].text, bindings) for name in names).encode()
 
     def begin(self, *, durable: bool) -> int:
         """Begin a transaction that writes, and return the server's time. One that is not durable awaits no disk."""

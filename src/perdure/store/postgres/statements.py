@@ -55,9 +55,9 @@ def parse(name: str, text: str) -> Statement:
     )
 
 
-def load() -> dict[str, Statement]:
-    """Every statement by name."""
-    folder = files("perdure.store.postgres") / "sql"
+def load(place: str = "sql") -> dict[str, Statement]:
+    """Every statement of a folder beside this file, by name."""
+    folder = files("perdure.store.postgres") / place
     read = (
         (entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8"))
         for entry in folder.iterdir()

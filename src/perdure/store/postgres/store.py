@@ -11,6 +11,7 @@ from perdure.store.postgres.caller import PostgresCaller
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.commits import Announcing, Commits, Quiet
 from perdure.store.postgres.connecting import PREPARE_AUTO, READ_COMMITTED, Address, Connector
+from perdure.store.postgres.dialects import POSTGRES, Dialect
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import LOCK_TURN_MS
 from perdure.store.postgres.job_submission import submit_jobs
@@ -39,7 +40,7 @@ QUESTION_TIMEOUT_MS = 5_000
 SHARES_AFTER = {"renewals": 0.05, "acts": 0.25}
 """Seconds that these and readers wait for an idle session of another before they open their own; claims do not wait."""
 
-CAPABILITIES = Capabilities(name="postgres", push=True, caller_transactions=True, profiles=frozenset({"core", "flow"}))
+PROFILES = frozenset({"core", "flow"})
 
 _LOOK_FOR_A_COPY = Operation("look_for_a_copy", 0, lambda tx, items: [tx.value("copy_origin")])
 """Where the rows come from that are being copied to the store, if any are."""
@@ -56,12 +57,14 @@ class PostgresStore:
         wakeups: PostgresWakeups,
         caller: PostgresCaller,
         company: Company,
+        dialect: Dialect = POSTGRES,
     ) -> None:
         self.place = place
         self._company = company
         self.writer = writer
         self.readers = readers
-        self.capabilities = CAPABILITIES
+        self._dialect = dialect
+        self.capabilities = Capabilities(dialect.name, dialect.hints, caller_transactions=True, profiles=PROFILES)
         self.ledger = PostgresLedger(writer, readers, wakeups.remind)
         self.views = RelationalViews(readers)
         self.caller = caller
@@ -107,7 +110,7 @@ class PostgresStore:
         parts.inheritance.in_child(parts.hub.forget_all)
         readers = Readers(parts.asking, parts.inheritance)
         caller = PostgresCaller(connector, parts.clock, wakeups.watch)
-        return cls(connector.place, writer, readers, wakeups, caller, parts.company)
+        return cls(connector.place, writer, readers, wakeups, caller, parts.company, connector.dialect)
 
     @classmethod
     def _inline(cls, parts: "Parts") -> "PostgresStore":
@@ -115,11 +118,11 @@ class PostgresStore:
         writer = InlineWriter(parts.commits(WRITES, wakeups))
         readers = InlineReaders(parts.asking(parts.first))
         caller = PostgresCaller(parts.connector, parts.clock)
-        return cls(parts.connector.place, writer, readers, wakeups, caller, parts.company)
+        return cls(parts.connector.place, writer, readers, wakeups, caller, parts.company, parts.connector.dialect)
 
     def notices(self) -> list[str]:
         """Whether hints from other processes do not arrive, and whether connections are lacking."""
-        return [*self.wakeups.notices(), *self._company.notices()]
+        return [*self.wakeups.notices(), *self._company.notices(), *self._dialect.notices]
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

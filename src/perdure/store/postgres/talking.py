@@ -31,7 +31,7 @@ class Talker:
         try:
             if self._check is not None:
                 self._check(connection)
-            return connection, server_facts(connection).backend != connection.info.backend_pid
+            return connection, server_facts(connection, self._way.dialect).backend != connection.info.backend_pid
         except psycopg.Error as error:
             connection.close()
             raise translate(error, self._way.place) from error
@@ -51,7 +51,7 @@ def talker_of(connector: Connector, hints: str | None) -> Talker | None:
 
     Raises `Misuse` for a URL that cannot be read.
     """
-    if hints == NO_HINTS:
+    if hints == NO_HINTS or not connector.dialect.hints:
         return None
     if hints is None:
         return Talker(connector, None)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import psycopg
 
-from perdure.store.postgres.statements import STATEMENTS
+from perdure.store.postgres.dialects import POSTGRES, Dialect
 from perdure.store.postgres.wire import Answer, Query, Wire
 from perdure.store.wakeups import Topic
 
@@ -50,6 +50,8 @@ class Transaction:
         "_line",
         "_opening",
         "_staged",
+        "_statements",
+        "dialect",
         "now_us",
         "topics",
     )
@@ -61,8 +63,11 @@ class Transaction:
         line: Line | None = None,
         opening: Opening | None = None,
         instant: Callable[[], int] | None = None,
+        dialect: Dialect = POSTGRES,
     ) -> None:
         """`instant` tells how late it is by the store's clock."""
+        self.dialect = dialect
+        self._statements = dialect.statements
         self.now_us = now_us
         self._instant = instant
         self.topics = Topic(0)
@@ -92,7 +97,7 @@ class Transaction:
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. `%(now)s` is bound to the transaction's instant."""
-        statement = STATEMENTS[name]
+        statement = self._statements[name]
         if statement.clears is not None:
             self._staged.pop(statement.clears, None)
             return []
@@ -111,7 +116,7 @@ class Transaction:
         """Run statements that have nothing to do with staged rows, in order and in one message: the rows of each."""
         queries = []
         for name, bindings in named:
-            statement = STATEMENTS[name]
+            statement = self._statements[name]
             bindings["now"] = self.now_us
             queries.append((statement, [bindings[each] for each in statement.names]))
         return [answer.rows or [] for answer in self._ask(queries)]

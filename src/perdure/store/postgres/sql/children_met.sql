@@ -2,7 +2,7 @@
 -- stages: joining
 WITH met AS (
     SELECT
-        row_number() OVER (ORDER BY touched.child) + jsonb_array_length(%(joining)s::jsonb) AS position,
+        row_number() OVER (ORDER BY touched.child NULLS LAST) + jsonb_array_length(%(joining)s::jsonb) AS position,
         live.n, live.lane, live.state AS from_state
     FROM jsonb_to_recordset(%(touched)s::jsonb) AS touched (child bigint)
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[touched.child])

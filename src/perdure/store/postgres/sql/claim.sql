@@ -36,7 +36,7 @@ picked AS MATERIALIZED (
     LIMIT (SELECT free FROM room)
 ),
 numbered AS MATERIALIZED (
-    SELECT n, seq, %(leases)s::jsonb -> (row_number() OVER (ORDER BY band, seq) - 1)::integer AS lease
+    SELECT n, seq, %(leases)s::jsonb -> (row_number() OVER (ORDER BY band NULLS LAST, seq NULLS LAST) - 1)::integer AS lease
     FROM picked
 ),
 leased AS (
@@ -106,4 +106,4 @@ LEFT JOIN LATERAL (
     ORDER BY jobs.j LIMIT 1
 ) AS jobs ON true
 LEFT JOIN perdure_checkpoints AS checkpoints ON checkpoints.n = lease.n AND checkpoints.generation = lease.generation
-ORDER BY (%(known)s::jsonb -> lease.attempt_id)::bigint
+ORDER BY (%(known)s::jsonb -> lease.attempt_id)::bigint NULLS LAST

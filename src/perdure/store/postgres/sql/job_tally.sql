@@ -25,7 +25,7 @@ locked AS MATERIALIZED (
     FROM tally
     JOIN perdure_jobs AS jobs ON jobs.j = ANY (ARRAY[tally.j])
     WHERE jobs.open > 0
-    ORDER BY tally.j
+    ORDER BY tally.j NULLS LAST
     FOR NO KEY UPDATE OF jobs
 )
 UPDATE perdure_jobs AS jobs

@@ -16,7 +16,7 @@ SELECT coalesce(json_agg(json_build_object(
     'text', CASE WHEN parts.encoding = 'json' THEN convert_from(parts.data, 'UTF8') ELSE encode(parts.data, 'hex') END,
     'encoding', parts.encoding,
     'at_us', parts.written_us
-) ORDER BY claims.fence NULLS FIRST, parts.attempt_id, parts.sequence), '[]')::text
+) ORDER BY claims.fence NULLS FIRST, parts.attempt_id NULLS LAST, parts.sequence), '[]')::text
 FROM perdure_tasks AS tasks
 JOIN perdure_parts AS parts ON parts.n = tasks.n
 LEFT JOIN claims ON claims.id = parts.attempt_id
