@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from conformance.making import ORGANIZATION, World
+from conformance.making import ORGANIZATION, World, us
 from conformance.test_neighbours import put as put_document
 from conformance.test_schedules import MINUTE, NAME, fires, firing, put, stands
 from perdure.domain.limits import FIRES_OPEN_MAX
+from perdure.domain.retention import Retention
 from perdure.domain.schedule import Cause, SkipReason, Stretch
 from perdure.domain.states import TaskState
 from perdure.store.schedules import Asked, Fire, Fired, Firing, Schedule, Seen, Standing
@@ -236,15 +237,31 @@ async def test_many_open_ones_next_door_do_not_keep_its_own_from_being_closed(wo
     await twins(world)
     for twin in TWINS[:2]:
         await fire_as(world, twin, FIRES_OPEN_MAX, next_us=5, look_us=None)
-    mine = await firing(world, 1, next_us=(await stands(world)).next_us or 0)
-    late = FIRES_OPEN_MAX * 2 * MINUTE
-    works = {late: world.task()}
-    await world.store.schedules.fire([mine._replace(due=[late], works=works)])
+    mine = await firing(world, 1)
+    late = mine.due[0] + 2 * FIRES_OPEN_MAX * MINUTE
+    asked = mine._replace(due=[late], works={late: world.task()}, next_us=mine.due[0], look_us=mine.due[0])
+    await world.store.schedules.fire([asked])
     await finish_mine(world)
-    again = await firing(world, overlap="skip")
-    (fired,) = await world.store.schedules.fire([again])
+    (fired,) = await world.store.schedules.fire([await firing(world, overlap="skip")])
     assert len(fired.made) == 1
     assert await world.state(fired.made[0]) is TaskState.QUEUED
+
+
+async def test_what_came_of_instants_goes_though_twins_of_what_they_made_are_open(world: World) -> None:
+    await put(world)
+    world.advance(120)
+    asked, job = await firing(world, 2), world.job({"a": []})
+    (first, second), task = asked.due, world.task()
+    await world.store.schedules.fire([asked._replace(works={first: task, second: job})])
+    await world.finish(*await world.claim(2))
+    aside = {"queue": "aside"}
+    await world.submit_all([world.task(id=task.id, organization="zzz", **aside)])
+    for id, organization in ((job.id, "zzz"), (world.ids.new(), ORGANIZATION)):
+        other = world.job({"a": []}, tasks={"a": aside}, id=id, organization=organization)
+        await world.ledger.submit_jobs([other])
+    world.advance(61)
+    await world.ledger.retain(Retention(us(60)), 100)
+    assert await fires(world) == []
 
 
 async def test_many_that_have_ended_do_not_keep_a_later_one_from_being_closed(world: World) -> None:
