@@ -27,6 +27,7 @@ from simulation.coverage import VERBS, Coverage
 from simulation.faults import READS, Carried, Disk, FaultPlan, Network
 from simulation.observer import Observer
 from simulation.processes import RUNNING_AS, Process
+from simulation.requesting import ByRequest
 from simulation.standing import WithStanding
 from simulation.witness import Witness
 
@@ -40,6 +41,8 @@ NOBODY = Context()
 """The context of what belongs to no process."""
 CHANGES_NO_TASK = frozenset({"put", "order", "cancel_job", "trip_breaker", "reset_breaker"})
 """What others should hear of though no task moves."""
+BY_REQUEST_EVERY = 4
+"""In one life of so many, workers claim as behind a gateway."""
 SETTINGS = EngineSettings(cancel_grace=5.0, unroutable_after=40.0, worker_active=30.0, lease=10.0)
 
 
@@ -217,11 +220,13 @@ class World:
             name=process.name,
         )
         seeded = Chance(chance.getrandbits(32))
+        ids = Ids(node.clock, seeded.bits)
+        source: Any = node.engine if self.seed % BY_REQUEST_EVERY else ByRequest(node.engine, ids)
         worker = Worker(
-            node.engine,
+            source,
             kinds,
             clock=node.clock,
-            ids=Ids(node.clock, seeded.bits),
+            ids=ids,
             chance=seeded,
             settings=settings,
         )
