@@ -56,3 +56,17 @@ async def test_a_limit_is_named_whatever_else_its_document_does_not_say(world: W
     await world.claim_one()
     task_id = await world.submit()
     assert [each.sort for each in await world.views.why(ORGANIZATION, task_id)] == [ObstacleSort.LIMIT]
+
+
+async def test_a_limit_that_was_lowered_tells_of_a_start_that_still_counts(world: World) -> None:
+    await say(world, "queue", QUEUE, rate=2, per=60)
+    await submit_many(world, 3)
+    await world.claim_one()
+    world.advance(30)
+    await world.worker()
+    await world.claim_one()
+    world.advance(31)
+    await say(world, "queue", QUEUE, rate=1, per=60)
+    waiting = await world.submit(priority=9)
+    (told,) = await world.views.why(ORGANIZATION, waiting)
+    assert (told.sort, told.until_us) == (ObstacleSort.LIMIT, await world.now_us() + us(29))

@@ -111,6 +111,14 @@ async def test_what_others_hold_takes_no_capacity(world: World) -> None:
     assert await world.claim(5, "v") == []
 
 
+async def test_a_worker_that_has_left_is_given_no_tasks(world: World) -> None:
+    await world.submit()
+    await world.worker("v")
+    await world.ledger.leave("v")
+    assert await world.claim(1, "v") == []
+    assert len(await world.claim(1)) == 1
+
+
 async def test_a_worker_that_has_left_is_given_no_orders_and_has_left_when_it_left_first(world: World) -> None:
     await world.worker("v")
     await world.ledger.leave("v")

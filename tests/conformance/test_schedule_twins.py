@@ -181,18 +181,20 @@ async def test_pages_of_any_size_have_each_line_once_whatever_has_come_at_one_in
 
 async def test_the_documents_of_twins_and_of_other_things_are_not_due_here(world: World) -> None:
     for type, name in (("queue", NAME), ("kind", NAME), ("queue", "aaa")):
-        await put_document(world, type, name, capacity=1)
+        await world.definitions.put(ORGANIZATION, type, name, "{}", "zoe")  # type: ignore[arg-type]
     await twins(world)
     due = (await world.store.schedules.due(100)).schedules
     assert sorted((each.organization, each.name) for each in due) == sorted([*TWINS, (ORGANIZATION, NAME)])
     assert {(each.actor, each.document) for each in due if each[:2] in TWINS} == {("eve", '{"cron":"?"}')}
     assert [each.actor for each in due if each[:2] == (ORGANIZATION, NAME)] == ["bob"]
+    assert (await stands(world)).actor == "bob"
 
 
 async def test_a_paused_one_that_is_moved_without_being_resumed_stays_paused(world: World) -> None:
     await put(world)
     await world.store.schedules.pause(ORGANIZATION, NAME, "ann")
     paused = await stands(world)
+    assert paused.paused_us == await world.now_us()
     world.advance(60)
     first = paused.next_us or 0
     skipped = [Stretch(first, first, 1, SkipReason.PAUSED)]

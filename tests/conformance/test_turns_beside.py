@@ -104,6 +104,19 @@ async def test_a_delayed_child_comes_to_its_gate_when_it_is_due_and_not_with_its
     assert await world.state(family["below"]) is S.QUEUED
 
 
+async def test_of_two_children_only_the_one_that_is_due_comes_to_its_gate(world: World) -> None:
+    given = {"late": {"options": by_customer(1), "delay": 30}, "now": {"options": by_customer(1)}}
+    family = await world.submit_job({"above": [], "late": ["above"], "now": ["above"]}, tasks=given)
+    (lease,) = await held(world, family, "above")
+    await world.finish(lease)
+    states = await world.states(family)
+    assert (states["late"], states["now"]) == (S.PENDING, S.QUEUED)
+    await world.finish(await world.claim_one())
+    world.advance(30)
+    await world.ledger.promote(10)
+    assert (await world.states(family))["late"] is S.QUEUED
+
+
 async def test_another_parents_end_does_not_send_a_child_to_the_end_of_the_line_at_its_gate(world: World) -> None:
     fair = Gate(GateSort.FAIR, "work by customer (default, 4)", '"acme"', 1)
     both = options(Gate(GateSort.CONCURRENCY, "work by customer", '"acme"', 1), fair)

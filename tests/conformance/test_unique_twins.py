@@ -57,17 +57,32 @@ async def test_a_task_that_comes_is_no_repeat_of_one_of_its_id_elsewhere(world: 
 
 
 async def test_a_repeat_tells_how_its_own_task_has_ended(world: World) -> None:
-    for settlement in (DONE, FAILED, DONE):
+    for settlement in (FAILED, DONE, FAILED):
         lease = await world.lease()
         await world.finish(lease, settlement=settlement)
-        if settlement is FAILED:
+        if settlement is DONE:
             await submit(world, id="mine")
-            await finish_mine(world, FAILED)
+            await finish_mine(world)
     other = await submit(world)
     assert other.outcome is CREATED
     again = await try_submit(world, id="mine")
     assert isinstance(again, Submitted)
+    assert (again.state, again.replayed) == (TaskState.SUCCEEDED, True)
+
+
+@pytest.mark.parametrize("organization", OTHERS)
+async def test_a_task_that_is_sent_or_run_again_is_told_how_it_stands_and_not_its_twin(
+    world: World, organization: str
+) -> None:
+    for each in sorted((organization, ORGANIZATION)):
+        await world.submit_all([world.task(id="one", organization=each)])
+    await world.submit_all([world.task(id="other", organization=organization, delay=60)])
+    await finish_mine(world, FAILED)
+    with world.unchanged():
+        (again,) = await world.submit_all([world.task(id="one")])
+    assert isinstance(again, Submitted)
     assert (again.state, again.replayed) == (TaskState.DEAD_LETTERED, True)
+    assert await world.redrive("one") is TaskState.QUEUED
 
 
 async def test_a_key_remembers_how_the_task_that_has_gone_had_ended_and_others_remember_nothing(world: World) -> None:
