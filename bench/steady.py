@@ -1,17 +1,19 @@
 """Steady load with retention on: what the store holds and what a claim takes must become level.
 
-    python -m bench.steady [--store URL] [--tasks 200000] [--keep 3]
+    python -m bench.steady [--store postgres | URL] [--tasks 200000] [--keep 3]
 
 Tasks are submitted as fast as a worker beside runs them; what has ended is removed after `--keep` seconds. Each line is
-one twentieth of the load. Writes results/steady-<store>.md with a plot in characters.
+one twentieth of the load, told as it comes. Writes results/steady-<store>.md with plots in characters. `--store
+postgres` is a server made for the run; a URL one of your own.
 """
 
 import argparse
 import asyncio
+import contextlib
 import resource
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ STRETCHES = 20
 BATCH = 500
 BACKLOG = 2_000
 """No more tasks than this wait for the worker."""
+MEASURES = ("store_mib", "aside", "rss_mib", "claim_p99_ms")
 MIB = 1024 * 1024
 SIZES = """
     SELECT sum(pg_total_relation_size(relid)), sum(n_dead_tup) FROM pg_stat_user_tables WHERE relname LIKE 'perdure_%'
@@ -70,6 +73,7 @@ async def load(store: str, tasks: int, keep: float, sizes: Callable[[], Awaitabl
                     submitted += BATCH
                 seconds = time.perf_counter() - begin
                 points.append(await _point(system.engine, submitted, tasks // STRETCHES / seconds, taken, sizes))
+                print(points[-1], flush=True)
                 taken.clear()
     return points
 
@@ -139,33 +143,46 @@ def table(points: list[Point], aside: str) -> list[str]:
         f"| {each.rss_mib:.1f} | {each.claim_p99_ms:.2f} |"
         for each in points
     ]
-    highest = max(each.store_mib for each in points) or 1.0
-    lines += [
-        "",
-        "```",
-        "store size",
-        *(f"{each.tasks:>10,} {'#' * round(60 * each.store_mib / highest)}" for each in points),
-        "```",
-    ]
+    for name in MEASURES:
+        lines += plot(points, name)
     half = len(points) // 2
     lines += ["", "Highest of the last quarter against the highest of the second quarter:"]
-    for name in ("store_mib", "aside", "rss_mib", "claim_p99_ms"):
+    for name in MEASURES:
         early = max(getattr(each, name) for each in points[half // 2 : half])
         late = max(getattr(each, name) for each in points[half + half // 2 :])
         lines.append(f"- {name}: {late / early if early else 1.0:.2f}")
     return lines
 
 
+def plot(points: list[Point], name: str) -> list[str]:
+    """A measure after each stretch of the load, as bars."""
+    highest = max(getattr(each, name) for each in points) or 1.0
+    bars = [f"{each.tasks:>10,} {'#' * round(60 * getattr(each, name) / highest)}" for each in points]
+    return ["", "```", f"{name}, up to {highest:,.1f}", *bars, "```"]
+
+
+@contextlib.contextmanager
+def own_server() -> Iterator[str]:
+    """The URL of a database on a durable server that is this run's."""
+    from bench.servers import postgres
+
+    with postgres() as server:
+        yield server.fresh("steady")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.steady", description=__doc__.splitlines()[0])
-    parser.add_argument("--store", default="", help="a PostgreSQL URL; a SQLite file of its own without")
+    parser.add_argument(
+        "--store", default="", help="postgres for a server of its own, or a URL; a SQLite file of its own without"
+    )
     parser.add_argument("--tasks", type=int, default=200_000)
     parser.add_argument("--keep", type=float, default=3.0, help="seconds that what has ended is kept")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="perdure-steady-") as folder:
-        path = Path(folder) / "steady.db"
-        sizes = postgres_sizes(options.store) if options.store else sqlite_sizes(path)
-        points = asyncio.run(load(options.store or str(path), options.tasks, options.keep, sizes))
+    with contextlib.ExitStack() as stack:
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="perdure-steady-"))) / "steady.db"
+        url = stack.enter_context(own_server()) if options.store == "postgres" else options.store
+        sizes = postgres_sizes(url) if url else sqlite_sizes(path)
+        points = asyncio.run(load(url or str(path), options.tasks, options.keep, sizes))
     name = "postgres" if options.store else "sqlite"
     lines = [f"# Steady load on {name}: {options.tasks:,} tasks, kept for {options.keep:g} s", ""]
     lines += table(points, "dead rows" if options.store else "log MiB")
