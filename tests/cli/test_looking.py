@@ -3,14 +3,12 @@
 import asyncio
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from cli.conftest import Perdure
 from perdure.app import App
-from perdure.cli.task_wait import _watch
+from perdure.cli.task_wait import watching
 from perdure.errors import StoreBusy
 
 
@@ -146,12 +144,11 @@ def test_a_wait_that_takes_too_long_is_exit_code_1(perdure: Perdure) -> None:
 async def test_a_look_of_the_progress_bar_that_fails_costs_the_wait_nothing() -> None:
     looks: list[int] = []
 
-    async def busy(organization: str, task_ids: list[str]) -> list[Any]:
-        looks.append(len(task_ids))
+    async def busy() -> int:
+        looks.append(1)
         raise StoreBusy("too many questions wait")
 
-    session: Any = SimpleNamespace(organization="default", views=SimpleNamespace(ended=busy))
-    async with _watch(session, ["one"], looks.append):
+    async with watching(busy, looks.append):
         while not looks:
             await asyncio.sleep(0)
     assert looks == [1]
