@@ -1,21 +1,23 @@
 """Gates at once: a slot that is given back and a task that begins to wait for one never miss each other."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 import pytest
 
-from backends.postgres.crew import Writer, job, settlings, with_options
+from backends.postgres.crew import Watched, Writer, job, settlings, with_options
 from backends.postgres.racing import Beside, answer, crew
 from conformance import postgres_rows
+from perdure.domain import limits
 from perdure.domain.gate import Gate, GateSort
 from perdure.domain.settlement import Settlement
-from perdure.domain.states import TaskState
+from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Task
+from perdure.store.ledger import Cancellation
 from perdure.store.postgres import settling, submission
 from perdure.store.postgres.connecting import ISOLATIONS, READ_COMMITTED
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.relational import cancelling
 
 
 @pytest.fixture(params=ISOLATIONS)
@@ -155,23 +157,24 @@ def test_the_end_of_tasks_for_whose_slots_nobody_waits_is_one_statement(writers:
     writer = writers[0]
     writer.submit([each for key in "abc" for each in writer.tasks(1, options=by_key(key, "all", slots=5))])
     leases = writer.claim(3)
+    asked = Watched(writer.session.connection, writer.session.begin(durable=False))
+    settling.settle(asked, settlings(leases))
+    writer.commit(asked)
+    assert [*asked.given] == ["settle_end"]
+
+
+def test_what_one_gate_says_is_nothing_to_another(writers: list[Writer], postgres_database: str) -> None:
+    writer = writers[0]
+    writer.submit(writer.tasks(1, options=by_key("a")) + writer.tasks(1, options=by_key("b")))
+    leases = writer.claim(2)
+    gone, stays = writer.tasks(1, options=by_key("b")), writer.tasks(1, options=by_key("a"))
+    writer.submit(gone)
+    assert waited(writer) == [False, True]
     with writer.transaction() as tx:
-        asked = Asked(tx)
-        settling.settle(asked, settlings(leases))  # type: ignore[arg-type]
-    assert asked.names == ["settle_end"]
-
-
-class Asked:
-    """A transaction that remembers which statements it was asked for."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        self.names: list[str] = []
-
-    def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
-        """Run it and remember its name."""
-        self.names.append(name)
-        return self._tx.run(name, **bindings)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tx, name)
+        grace = limits.CANCEL_GRACE_DEFAULT_US
+        cancelling.cancel(tx, [Cancellation("default", gone[0].id, "bob", Reason.USER, None, None, grace)])
+    writer.submit(stays)
+    assert waited(writer) == [True, True], "it may say so where nobody waits any more"
+    writer.settle(settlings([lease for lease in leases if '"a"' in (lease.options or "")]))
+    assert waited(writer) == [False, True], "what is said of a gate is changed by who keeps it from others"
+    assert not postgres_rows.contradictions(postgres_database)

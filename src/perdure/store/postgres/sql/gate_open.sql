@@ -1,5 +1,5 @@
 -- The tasks whose turn it is at gates of a batch that have room, locked: number, lane, state, gate, and whether this is the last of
--- its gates. That nobody waits at a gate any more is noted there; all of them are kept from others.
+-- its gates. Where it is nobody's turn, it is noted of those gates at which nobody waits any more. All are kept from others.
 WITH room AS MATERIALIZED (
     SELECT
         asked.place, asked.value::bigint AS gate, gates.sort, gates.name, gates.key,
@@ -30,7 +30,7 @@ quiet AS (
     SET waited = false
     WHERE gates.gate = ANY (ARRAY(
         SELECT asked.value::bigint FROM jsonb_array_elements_text(%(batch)s::jsonb) AS asked (value)
-    )) AND gates.waited
+    )) AND gates.waited AND (SELECT count(*) FROM next) = 0
     AND (
         SELECT live.turn FROM perdure_live AS live WHERE live.gate = gates.gate ORDER BY live.turn LIMIT 1
     ) IS NULL
