@@ -262,8 +262,10 @@ async def test_what_came_of_instants_goes_though_twins_of_what_they_made_are_ope
         other = world.job({"a": []}, tasks={"a": aside}, id=id, organization=organization)
         await world.ledger.submit_jobs([other])
     world.advance(61)
-    await world.ledger.retain(Retention(us(60)), 100)
+    # The tasks and jobs themselves are kept for longer.
+    await world.ledger.retain(Retention(us(60), {TaskState.SUCCEEDED: us(10**6)}), 100)
     assert await fires(world) == []
+    assert await world.state(task.id) is TaskState.SUCCEEDED
 
 
 async def test_many_that_have_ended_do_not_keep_a_later_one_from_being_closed(world: World) -> None:

@@ -74,6 +74,7 @@ async def test_a_repeat_tells_how_its_own_task_has_ended(world: World) -> None:
 async def test_a_task_that_is_sent_or_run_again_is_told_how_it_stands_and_not_its_twin(
     world: World, organization: str
 ) -> None:
+    await world.cancel(await world.submit())
     for each in sorted((organization, ORGANIZATION)):
         await world.submit_all([world.task(id="one", organization=each)])
     await world.submit_all([world.task(id="other", organization=organization, delay=60)])
@@ -86,6 +87,10 @@ async def test_a_task_that_is_sent_or_run_again_is_told_how_it_stands_and_not_it
 
 
 async def test_a_key_remembers_how_the_task_that_has_gone_had_ended_and_others_remember_nothing(world: World) -> None:
+    for organization in (*OTHERS, ORGANIZATION):
+        await world.cancel(await world.submit(organization=organization), organization=organization)
+        await world.submit(id="a", organization=f"a {organization}")
+    await world.finish(*await world.claim(10), settlement=FAILED)
     for id, key, settlement in (("a", "work a", DONE), ("b", "work b", FAILED)):
         for organization in (*OTHERS, ORGANIZATION):
             await submit(world, "throttle", key=key, within=LONG, id=id, organization=organization)
