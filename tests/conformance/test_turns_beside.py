@@ -196,6 +196,18 @@ async def test_the_number_of_a_lane_is_not_given_again(world: World) -> None:
     assert lane not in numbers
 
 
+async def test_of_two_lanes_the_one_whose_first_task_came_first_is_served_first(world: World) -> None:
+    await world.worker(kinds=(KIND, "other"))
+    for kind in (KIND, "other"):
+        await world.submit(kind=kind)
+    await world.finish(*await world.claim(2))
+    for kinds in ((KIND, "other"), ("other", KIND)):
+        ids = [await world.submit(kind=kind) for kind in kinds]
+        leases = [await world.claim_one() for _ in ids]
+        assert [lease.hold.task_id for lease in leases] == ids
+        await world.finish(*leases)
+
+
 # Breakers
 
 

@@ -65,3 +65,13 @@ def test_the_status_of_no_file_makes_none(tmp_path: Path):
     with pytest.raises(StoreUnreachable):
         read_status(str(tmp_path / "perdure.db"))
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_tables_of_others_are_no_steps_that_were_taken(tmp_path: Path):
+    path = str(tmp_path / "shared.db")
+    connection = open_writing(path, 1.0)
+    connection.execute("CREATE TABLE orders (n INTEGER) STRICT; CREATE VIEW recent AS SELECT n FROM orders")
+    assert taken_steps(connection) == {}
+    connection.close()
+    store = await SqliteStore.open(path)
+    await store.close()
