@@ -14,6 +14,7 @@ from perdure.store.postgres import settling, submission
 LATER = Settlement.retry(Failure("ValueError", "boom", None), 60_000_000)
 HOT = (
     "submit",
+    "submit_alike",
     "submit_one",
     "claim_look",
     "claim_late",
@@ -108,6 +109,7 @@ def plans(request: pytest.FixtureRequest, writer: Writer) -> dict[str, dict[str,
     writer.claim(1)
     tx = Watched(writer.session.connection, writer.session.begin(durable=False))
     submission.submit(tx, writer.tasks(3), writer.lanes)
+    submission.submit(tx, [*writer.tasks(2), *writer.tasks(1, kind="more")], writer.lanes)
     submission.submit(tx, writer.tasks(1), writer.lanes)
     leases = writer.claims.claim(tx, [ClaimRequest("w", writer.leases(24))], writer.lanes)[0]
     (*most, last) = leases

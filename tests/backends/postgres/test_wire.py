@@ -14,6 +14,7 @@ ECHO = parse("echo", "SELECT %(number)s::bigint, %(text)s::text, %(flag)s::boole
 DIVIDE = parse("divide", "SELECT 1 / %(number)s::bigint")
 MAKE = parse("make", "CREATE TABLE half_done ()")
 VALUES = (5, "ä", True, b"\x00\xff")
+ECHO_LISTS = parse("echo_lists", "SELECT %(texts)s::text[], %(bytes)s::bytea[]")
 
 
 @pytest.fixture
@@ -30,6 +31,17 @@ def test_values_come_back_as_they_went(connection: psycopg.Connection[Any]) -> N
             assert answer.rows == [values]
     prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'perdure_%'").fetchone()
     assert prepared == (2,)
+
+
+def test_lists_come_back_as_they_went(connection: psycopg.Connection[Any]) -> None:
+    wire = Wire(connection, prepare=True)
+    for texts, data in ((["a", "", 'ä,{}"\\', "NULL"], [b"\x00\xff", b""]), (["one"], [b"1"] * 2_000)):
+        for _ in range(PREPARE_AFTER + 2):
+            (answer,) = wire.run_together([(ECHO_LISTS, (texts, data))])
+            assert answer.rows == [(texts, data)]
+    with pytest.raises(psycopg.DataError):
+        wire.run_together([(ECHO_LISTS, (["a", "b\x00"], [b""]))])
+    assert wire.run_together([(ECHO, VALUES)])[0].rows == [VALUES]
 
 
 def test_after_a_statement_that_fails_nothing_later_is_run_and_the_connection_goes_on(

@@ -34,8 +34,9 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     Depths are looked at where the write finds that there are any; keys are taken before the tasks are written, so that
     of two transactions with the same key one waits for the other and then answers with its task.
     """
-    if len(tasks) == 1 and not pending and _is_plain(tasks[0]) and _submitted_alone(tx, tasks[0], lanes):
-        return [Submitted(tasks[0].id, TaskState.QUEUED, False)]
+    plain = None if pending else _submit_plain(tx, tasks, lanes)
+    if plain is not None:
+        return plain
     answers: list[Answer | None] = [None] * len(tasks)
     refuse_overdue(tasks, answers)
     keyed = any(task.rare.idempotency_key is not None for task in tasks)
@@ -56,23 +57,44 @@ def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool =
     return told
 
 
-def _is_plain(task: Task) -> bool:
-    """Whether a task is due now, and has nothing that few have."""
-    terms = task.terms
-    return terms.encoding == "json" and (terms.ttl_us is None or terms.ttl_us > 0) and task.rare == NOTHING_RARE
+def _submit_plain(tx: Transaction, tasks: Sequence[Task], lanes: Lanes) -> list[Answer] | None:
+    """Store tasks that are due now, have nothing that few have, and share their terms, all or none of them.
 
-
-def _submitted_alone(tx: Transaction, task: Task, lanes: Lanes) -> bool:
-    """Write one plain task, unless there is more to look at: then nothing is written."""
-    columns = dict(zip(SPECIFICATION, specification_of(task.terms), strict=True))
-    columns |= {"id": task.id, "lane": lanes.number(tx, lane_of(task.terms)), "payload": task.payload.encode()}
+    `None`: they are not such tasks, or there is more to look at, a depth or a task that exists already; then nothing is
+    written.
+    """
+    terms = _shared_by_plain(tasks)
+    if terms is None:
+        return None
+    columns: dict[str, Any] = dict(zip(SPECIFICATION, specification_of(terms), strict=True))
+    columns["lane"] = lanes.number(tx, lane_of(terms))
+    if len(tasks) == 1:
+        name = "submit_one"
+        columns |= {"id": tasks[0].id, "payload": tasks[0].payload.encode()}
+    else:
+        name = "submit_alike"
+        columns |= {"ids": [task.id for task in tasks], "payloads": [task.payload.encode() for task in tasks]}
+        if len({*columns["ids"]}) < len(tasks):
+            return None
     try:
-        written = bool(tx.value("submit_one", **columns))
+        written = tx.value(name, **columns)
     except errors.UniqueViolation as error:
         raise collided("another transaction has written the same task meanwhile") from error
-    if written:
-        tx.announce(Topic.READY)
-    return written
+    if not written:
+        return None
+    tx.announce(Topic.READY)
+    return [Submitted(task.id, TaskState.QUEUED, False) for task in tasks]
+
+
+def _shared_by_plain(tasks: Sequence[Task]) -> Terms | None:
+    """The terms of plain tasks, if all are plain and have the same."""
+    by_object = terms_of(tasks)
+    terms = tasks[0].terms
+    if len(by_object) > 1 and any(other != terms for other in by_object.values()):
+        return None
+    if terms.encoding != "json" or (terms.ttl_us is not None and terms.ttl_us <= 0):
+        return None
+    return terms if all(task.rare is NOTHING_RARE or task.rare == NOTHING_RARE for task in tasks) else None
 
 
 Binding = tuple[str, str, str | None, str, str | None]

@@ -23,9 +23,12 @@ from perdure.store.postgres.statements import Statement
 PREPARE_AFTER = 2
 """How often a statement is run before it is prepared."""
 
-_UNSAID, _BOOL, _BYTES, _INT8 = 0, 16, 17, 20
+_UNSAID, _BOOL, _BYTES, _INT8, _TEXT, _BYTES_ARRAY, _TEXT_ARRAY = 0, 16, 17, 20, 25, 1001, 1009
 """The server's numbers of types. What is unsaid is what the statement casts it to."""
 _int8 = struct.Struct("!q").pack
+_size = struct.Struct("!i").pack
+_array = struct.Struct("!iiIii").pack
+"""Of an array: its dimensions, whether any is null, its type, how many, the number of the first."""
 
 Query = tuple[Statement, Sequence[Any]]
 """A statement and the values of its names, in their order."""
@@ -160,7 +163,10 @@ class _Bound(NamedTuple):
 
 
 def _bound(statement: Statement, values: Sequence[Any]) -> _Bound:
-    """Numbers, truth values and bytes travel as the server has them, the rest as text. Raises `psycopg.DataError`."""
+    """Numbers, truth values, bytes and lists travel as the server has them, the rest as text.
+
+    Raises `psycopg.DataError`.
+    """
     types: list[int] = []
     parameters: list[bytes | None] = []
     formats: list[Format] = []
@@ -187,5 +193,18 @@ def _written(value: Any) -> tuple[int, bytes | None, Format]:
             return _INT8, _int8(value), Format.BINARY
         except struct.error as error:
             raise psycopg.DataError(f"{value} has no room in 64 bits") from error
-    invariant(isinstance(value, bytes), "what is bound is text, a number, a truth value, bytes or nothing")
+    if isinstance(value, list):
+        return _written_list(value)
+    invariant(isinstance(value, bytes), "what is bound is text, a number, a truth value, bytes, a list or nothing")
     return _BYTES, value, Format.BINARY
+
+
+def _written_list(values: list[Any]) -> tuple[int, bytes, Format]:
+    """A list of texts, or of bytes, with something in it."""
+    whole, each = (_TEXT_ARRAY, _TEXT) if isinstance(values[0], str) else (_BYTES_ARRAY, _BYTES)
+    if each == _TEXT:
+        if any("\x00" in value for value in values):
+            raise psycopg.DataError("text cannot contain NUL")
+        values = [value.encode() for value in values]
+    parts = [part for value in values for part in (_size(len(value)), value)]
+    return whole, b"".join((_array(1, 0, each, len(values), 1), *parts)), Format.BINARY
