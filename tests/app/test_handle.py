@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import weakref
 from dataclasses import dataclass
 
 import msgspec
@@ -107,6 +108,21 @@ async def test_a_hold_on_an_earlier_task_can_be_had_again(app):
     async with app, app.worker():
         task_id = (await app.submit("add", 1)).id
         assert await app.handle(task_id, app.tasks["add"]).result(10) == 2
+
+
+async def test_handles_of_many_are_a_list_of_equal_and_hashable_holds(app):
+    @app.task("number")
+    async def number(n: int) -> int:
+        return n
+
+    async with app, app.worker():
+        handles = await app.submit_many([number.call(n=n) for n in range(20)])
+        assert type(handles) is list
+        assert len({*handles}) == 20
+        assert [app.handle(handle.id) for handle in handles] == handles
+        assert weakref.ref(handles[0])() is handles[0]
+        assert {(each.state, each.replayed, each.outcome) for each in handles} == {("queued", False, "created")}
+        assert [await each.result(10) for each in handles] == list(range(20))
 
 
 async def test_waiting_for_all_any_and_one_after_another(app):

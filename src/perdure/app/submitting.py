@@ -9,7 +9,7 @@ from perdure.app.handle import Access, Handle
 from perdure.app.known_kinds import declare_unknown
 from perdure.app.task import Call, Task
 from perdure.app.tracing import traced
-from perdure.engine.requests import TaskRequest
+from perdure.engine.requests import AlikeRequests, TaskRequest
 from perdure.errors import Misuse, PerdureError
 from perdure.store.ledger import Submitted
 from perdure.wiring import System
@@ -21,6 +21,9 @@ Answer = Handle[Any] | PerdureError
 
 async def submit_calls(access: Access, calls: Many, connection: Any = None) -> list[Answer]:
     """Submit through the engine, or, with a `connection`, inside the transaction that is open on it."""
+    alike = _alike(calls) if connection is None else None
+    if alike is not None:
+        return await _submit_alike(access, *alike)
     _check(calls)
     if not calls:
         return []
@@ -34,6 +37,17 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
     with traced(system, [_request(call) for call in calls]) as requests:
         answers = await system.engine.submit(requests, access.principal)
     return _handles(access, calls, answers)
+
+
+async def _submit_alike(access: Access, alike: AlikeRequests, task: Task[..., Any] | None) -> list[Answer]:
+    """As `submit_calls` with calls of one task that say nothing but their payloads."""
+    system = await access.system()
+    if alike.kind not in system.known_kinds:
+        await declare_unknown(system, [task], access.principal)
+    with traced(system, alike) as requests:
+        answers = await system.engine.submit(requests, access.principal)
+    handler = task.handler if task is not None else None
+    return [answer if isinstance(answer, PerdureError) else _handle_of(access, handler, answer) for answer in answers]
 
 
 async def submit_call(access: Access, at_hand: System | None, call: Call[Any]) -> Handle[Any]:
@@ -85,6 +99,20 @@ def all_or_raise(answers: Sequence[Answer]) -> list[Handle[Any]]:
     raise first
 
 
+def _alike(calls: Many) -> tuple[AlikeRequests, Task[..., Any] | None] | None:
+    """What several calls ask for, in a column, if they are of one task and say nothing but their payloads."""
+    first = calls[0] if len(calls) > 1 else None
+    if type(first) is not Call:
+        return None
+    kind, task = first.kind, first.task
+    payloads: list[Any] = []
+    for call in calls:
+        if type(call) is not Call or call.task is not task or call.kind != kind or call.options or call.results:
+            return None
+        payloads.append(call.payload)
+    return AlikeRequests(kind, payloads), task
+
+
 def _check(calls: Many) -> None:
     for call in calls:
         if isinstance(call, Task):
@@ -122,5 +150,5 @@ def _handle(access: Access, call: Call[Any] | TaskRequest, answer: Submitted) ->
 
 
 def _handle_of(access: Access, handler: Handler | None, answer: Submitted) -> Handle[Any]:
-    id, state, replayed, _ = answer
-    return Handle(access, id, handler, replayed=replayed, state=state, outcome=answer.told())
+    id, state, replayed, outcome = answer
+    return Handle(access, id, handler, replayed, state, answer.told() if replayed else outcome)

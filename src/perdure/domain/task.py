@@ -1,6 +1,7 @@
 """What is asked for: the specification of a task, written once and never changed."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, overload
 
 OnLoss = Literal["retry", "count", "fail"]
 ON_LOSS: tuple[OnLoss, ...] = ("retry", "count", "fail")
@@ -81,6 +82,32 @@ class Task(NamedTuple):
     """The body's text: JSON itself, or base64 of any other encoding."""
     terms: Terms
     rare: Rare = NOTHING_RARE
+
+
+class Alike(Sequence[Task]):
+    """Tasks that differ in id and payload only, in columns: an object for each would take longer than to write it.
+
+    They have nothing rare. Payloads are JSON in UTF-8.
+    """
+
+    __slots__ = ("ids", "payloads", "terms")
+
+    def __init__(self, ids: Sequence[str], payloads: Sequence[bytes], terms: Terms) -> None:
+        self.ids = ids
+        self.payloads = payloads
+        self.terms = terms
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Task: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Alike": ...
+    def __getitem__(self, place: int | slice) -> "Task | Alike":
+        if isinstance(place, slice):
+            return Alike(self.ids[place], self.payloads[place], self.terms)
+        return Task(self.ids[place], self.payloads[place].decode(), self.terms)
 
 
 class Edge(NamedTuple):

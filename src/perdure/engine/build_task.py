@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from perdure.ambient import Clock, Ids
 from perdure.domain import limits
 from perdure.domain.retry import Retry
-from perdure.domain.task import NOTHING_RARE, ON_LOSS, FailurePolicy, Rare, Task, Terms, Trigger
+from perdure.domain.task import NOTHING_RARE, ON_LOSS, Alike, FailurePolicy, Rare, Task, Terms, Trigger
 from perdure.domain.unique import UniqueKey
 from perdure.engine import encoding
 from perdure.engine.encoding import Checked
 from perdure.engine.kinds import Defaults, Kind, Kinds, Names, check_capabilities
 from perdure.engine.names import check_key, check_prose
 from perdure.engine.quantities import check_choice, check_count, check_priority, instant_us, seconds_us
-from perdure.engine.requests import Principal, TaskRequest
+from perdure.engine.requests import AlikeRequests, Principal, TaskRequest
 from perdure.engine.unique_key import unique_key_of
 from perdure.errors import Invalid
 
@@ -92,36 +92,29 @@ class TaskBuilder:
             return Task(self._new_id(), payload, template.terms, rare)
         return self._special(request, template, payload, None)
 
-    def build_plain(self, requests: Sequence[TaskRequest]) -> list[Task] | None:
+    def build_plain(self, requests: Sequence[TaskRequest]) -> Alike | None:
         """The tasks of requests that name one kind, ask for nothing special and have payloads that are known to fit.
 
         `None` for any others, of which nothing has been counted or refused then: that is for `build`.
         """
-        kind = requests[0].kind if requests else None
-        template = self._templates.get(kind) if type(kind) is str else None
-        if template is None or _is_special(template.kind.defaults):
+        said = requests if isinstance(requests, AlikeRequests) else _alike(requests)
+        template = self._templates.get(said.kind) if said is not None else None
+        if said is None or template is None or template.rare is not NOTHING_RARE or _is_special(template.kind.defaults):
             return None
-        known, checked = template.kind.schema is None, None
-        payloads: list[bytes] = []
-        for request in requests:
-            said = request.payload
-            if type(said) is not Checked or request.kind != kind or not _asks_for_nothing_special(request):
-                return None
-            if not known and said.schema is not checked:
-                if not template.kind.is_known_to_take(said):
-                    return None
-                checked = said.schema
-            payloads.append(said.data)
+        if not _all_known(said.payloads, template.kind):
+            return None
+        payloads = [each.data for each in said.payloads]
         sizes = [*map(len, payloads)]
         if max(sizes) > self._payload_max_bytes or sum(sizes) > self.bytes_left:
             return None
         try:
-            texts = [data.decode() for data in payloads]
+            # With something in between, so that no two of them make good UTF-8 which neither is.
+            b" ".join(payloads).decode()
         except UnicodeDecodeError:
             return None
         self.bytes_left -= sum(sizes)
-        new_id, terms, rare = self._new_id, template.terms, template.rare
-        return [Task(new_id(), text, terms, rare) for text in texts]
+        new_id = self._new_id
+        return Alike([new_id() for _ in payloads], payloads, template.terms)
 
     def build_in_job(self, request: TaskRequest, place: Place) -> Task:
         """A task of a job. Raises a `Refused` that names the field."""
@@ -272,6 +265,24 @@ def _times(request: TaskRequest, defaults: Defaults, clock: Clock, unique: Uniqu
         timeout_us or defaults.timeout_us,
         lease_us or defaults.lease_us,
     )
+
+
+def _alike(requests: Sequence[TaskRequest]) -> AlikeRequests | None:
+    """The requests in a column, if they name one kind and say nothing but their payloads."""
+    kind = requests[0].kind if requests else None
+    if type(kind) is not str or not all(each.kind == kind and _asks_for_nothing_special(each) for each in requests):
+        return None
+    return AlikeRequests(kind, [each.payload for each in requests])
+
+
+def _all_known(payloads: Sequence[Any], kind: Kind) -> bool:
+    """Whether all payloads were made for the schema of the kind, here."""
+    if not payloads or {*map(type, payloads)} != {Checked}:
+        return False
+    if kind.schema is None:
+        return True
+    schemas = {id(each.schema): each for each in payloads}
+    return all(map(kind.is_known_to_take, schemas.values()))
 
 
 def _asks_for_nothing_special(request: TaskRequest) -> bool:

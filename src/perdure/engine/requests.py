@@ -3,8 +3,9 @@
 Durations are seconds, `None` means "not said": then the kind's default applies, then the system's.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import msgspec
 
@@ -51,6 +52,28 @@ class TaskRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """That it is one of several of which one is enough; `None`: as the kind says."""
     unique_key: str | None = None
     """What stands for the fields by which it is unique, where the payload cannot be read."""
+
+
+class AlikeRequests(Sequence[TaskRequest]):
+    """Requests that name one kind and say nothing but their payloads, in a column."""
+
+    __slots__ = ("kind", "payloads")
+
+    def __init__(self, kind: str, payloads: Sequence[Any]) -> None:
+        self.kind = kind
+        self.payloads = payloads
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+    @overload
+    def __getitem__(self, place: int) -> TaskRequest: ...
+    @overload
+    def __getitem__(self, place: slice) -> "AlikeRequests": ...
+    def __getitem__(self, place: int | slice) -> "TaskRequest | AlikeRequests":
+        if isinstance(place, slice):
+            return AlikeRequests(self.kind, self.payloads[place])
+        return TaskRequest(kind=self.kind, payload=self.payloads[place])
 
 
 class Dependency(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

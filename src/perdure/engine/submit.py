@@ -113,7 +113,7 @@ class Submit:
 
     def _build(
         self, requests: Sequence[TaskRequest], by: Principal, known: Mapping[str, Kind]
-    ) -> tuple[list[Answer | None], list[Task]]:
+    ) -> tuple[list[Answer | None], Sequence[Task]]:
         return _build(self.builder(by, known, len(requests)), requests)
 
 
@@ -129,13 +129,13 @@ def _check_count(requests: Sequence[TaskRequest]) -> None:
         )
 
 
-def _build(builder: TaskBuilder, requests: Sequence[TaskRequest]) -> tuple[list[Answer | None], list[Task]]:
+def _build(builder: TaskBuilder, requests: Sequence[TaskRequest]) -> tuple[list[Answer | None], Sequence[Task]]:
     """The refusals in their places, and the tasks of the others."""
     answers: list[Answer | None] = [None] * len(requests)
-    tasks = builder.build_plain(requests)
-    if tasks is not None:
-        return answers, tasks
-    tasks = []
+    alike = builder.build_plain(requests)
+    if alike is not None:
+        return answers, alike
+    tasks: list[Task] = []
     for place, request in enumerate(requests):
         try:
             tasks.append(builder.build(request))

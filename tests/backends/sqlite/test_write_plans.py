@@ -61,6 +61,7 @@ def _bindings(name: str) -> Any:
 
 
 HOT = (
+    "task_insert_alike",
     "task_insert_plain",
     "task_insert",
     "live_insert_plain",

@@ -3,6 +3,7 @@
 from perdure.store.relational.flow import announcing
 from perdure.store.relational.ledger import RelationalLedger, Shapes
 from perdure.store.sqlite import claiming, growing, job_submission, renewing, settling
+from perdure.store.sqlite.alike_submission import alike_first
 from perdure.store.sqlite.lone_submission import LoneSubmission
 from perdure.store.sqlite.readers import Readers
 from perdure.store.sqlite.writer import Writer
@@ -14,7 +15,7 @@ class SqliteLedger(RelationalLedger):
     def __init__(self, writer: Writer, readers: Readers) -> None:
         claims = claiming.Claims()
         shapes = Shapes(
-            LoneSubmission().submit,
+            alike_first(LoneSubmission().submit),
             job_submission.submit_jobs,
             claims.claim,
             announcing(settling.settle, claims),
