@@ -167,13 +167,24 @@ async def test_a_rate_that_has_started_what_waits_no_more_keeps_its_time(world: 
     assert await world.state(second) is S.QUEUED
 
 
+async def test_new_tasks_at_gates_bring_nobody_along_who_waits_for_the_duty(world: World) -> None:
+    plain = await world.submit(delay=10)
+    limited = await world.submit(delay=10, options=by_customer(5))
+    world.advance(10)
+    await submit_many(world, 2, options=by_customer(5))
+    assert [await world.state(each) for each in (plain, limited)] == [S.PENDING] * 2
+    await world.ledger.promote(10)
+    assert [await world.state(each) for each in (plain, limited)] == [S.QUEUED] * 2
+
+
 # Lanes
 
 
 async def test_a_lane_that_was_left_and_is_used_again_stays_for_what_waits_in_it(world: World) -> None:
     await live_through(world, *KINDS)
+    await world.worker(kinds=KINDS)
     await world.submit(kind="work")
-    await world.finish(*await world.claim(1))
+    await world.finish(await world.claim_one())
     await world.ledger.retain(Retention(0), 100)
     world.advance(1)
     await world.ledger.retain(Retention(0), 100)
