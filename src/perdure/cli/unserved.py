@@ -1,5 +1,6 @@
 """Telling of tasks that nobody is there to run."""
 
+import difflib
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ class Waiting(NamedTuple):
 
 
 async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
-    """Write a note that names the kinds that no live worker has, and one for each queue that none of those serves who
-    have the kind: its name may be mistyped.
+    """Write a note that names the kinds that no live worker has, one for each that no worker ever had, and one for each
+    queue that none of those serves who have the kind: their names may be mistyped.
     """
     if not waiting:
         return
@@ -28,6 +29,14 @@ async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
     workers = await session.views.workers(session.organization, active_us)
     for note in _notes(sorted(set(waiting)), [each for each in workers if each.left_us is None]):
         write_note(note)
+    known = [each.name for each in await session.operations.kinds(session.principal)]
+    for kind in sorted({each.kind for each in waiting} - {*known}):
+        near = difflib.get_close_matches(kind, known, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        write_note(
+            f"the kind {kind} is new to this store: tasks submitted before its first worker keep the usual options, not"
+            f" its limits and retries{meant}"
+        )
 
 
 def _notes(waiting: Sequence[Waiting], workers: Sequence[WorkerView]) -> Iterator[str]:
