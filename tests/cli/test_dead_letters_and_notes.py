@@ -44,9 +44,17 @@ def test_one_task_is_requeued_and_a_refusal_names_it_once(perdure: Perdure, stor
 def test_a_kind_that_no_live_worker_has_is_noted(perdure: Perdure) -> None:
     note = "no live worker has the kind k: start one with `perdure worker MODULE:APP`"
     submitted = perdure("submit", "k")
-    assert submitted.err.splitlines() == [note]
+    [told, new] = submitted.err.splitlines()
+    assert told == note
+    assert new.startswith("the kind k is new to this store")
     waited = perdure("task", "wait", submitted.out.strip(), "--timeout", "0.01")
     assert waited.err.count(note) == 1
     assert "after 0.01 s" in waited.err
     assert perdure("submit", "k", "--wait", "--wait-timeout", "0.01").err.count(note) == 1
     assert perdure("submit", "k", "--json").err == ""
+
+
+def test_a_kind_that_is_nearly_another_ones_name_is_noted(perdure: Perdure, store: Path) -> None:
+    dead_letter(store)
+    assert "new to this store" not in perdure("submit", "explode").err
+    assert "did you mean explode?" in perdure("submit", "explod").err
