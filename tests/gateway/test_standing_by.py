@@ -8,7 +8,7 @@ import pytest
 from gateway.asking import Answered, Asker
 from gateway.lives import REQUEST, WORKER, registered, submitted
 from perdure.domain.attempt import Lease
-from perdure.gateway.claim_line import Around, Line, Standing, Wanted
+from perdure.gateway.claim_line import Around, Line, StandingClaim, Wanted
 from perdure.store.claims import nothing_stands_by
 
 SECOND = "0198c5a4-7f3e-7abc-8def-000000000002"
@@ -184,11 +184,11 @@ class Asked:
     """The surroundings of a line, and what it asks of them."""
 
     def __init__(self, works: bool = True) -> None:
-        self.standing: list[Standing] = []
+        self.standing: list[StandingClaim] = []
         self.spared: list[list[Lease]] = []
         self.line = Line(Around(self._stand_by, lambda _: works, lambda: None, lambda: None, self._spare))
 
-    def _stand_by(self, wanted: Wanted, standing: Standing) -> Any:
+    def _stand_by(self, wanted: Wanted, standing: StandingClaim) -> Any:
         self.standing.append(standing)
         return nothing_stands_by
 

@@ -42,20 +42,20 @@ class Place:
 
     @property
     def waits(self) -> bool:
-        """Whether it was not served yet, and is not to be served no more."""
+        """Whether it is still to be served."""
         return not self.leases.done()
 
     def end(self, _: object = None) -> None:
         """It waits no more. What a claim that is under way gets for it is given back."""
         if self.waits:
             self.leases.set_result([])
-        self._line.left(self)
+        self._line.leave(self)
 
 
 class Around(NamedTuple):
     """What lines are handed."""
 
-    stand_by: Callable[[Wanted, "Standing"], Callable[[], None]]
+    stand_by: Callable[[Wanted, "StandingClaim"], Callable[[], None]]
     may_work: Callable[[str], bool]
     """Whether a worker is known to be ordered to work."""
     told_alone: Callable[[], Subscription | None]
@@ -72,7 +72,7 @@ class Line:
     def __init__(self, around: Around) -> None:
         self.places: deque[Place] = deque()
         self._around = around
-        self._standing: Standing | None = None
+        self._standing: StandingClaim | None = None
         self._held = False
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class Line:
         self._stand()
         return place
 
-    def left(self, place: Place) -> None:
+    def leave(self, place: Place) -> None:
         """A place waits no more: the next one stands by."""
         if self._standing is not None and self._standing.place is place:
             self._withdraw()
@@ -115,7 +115,7 @@ class Line:
         if self._standing is None and not self._held and self.places:
             first = self.places[0]
             if self._around.may_work(first.wanted.worker_id):
-                self._standing = Standing(first, self, self._around)
+                self._standing = StandingClaim(first, self, self._around)
 
     def _withdraw(self) -> None:
         standing, self._standing = self._standing, None
@@ -123,7 +123,7 @@ class Line:
             standing.withdraw()
 
 
-class Standing:
+class StandingClaim:
     """The claim of a place, while it stands by. Meets `store.claims.Taker`."""
 
     def __init__(self, place: Place, line: Line, around: Around) -> None:
@@ -152,7 +152,7 @@ class Standing:
             place.leases.set_result(leases)
         else:
             self._around.spare(place.wanted, leases)
-        self._line.left(place)
+        self._line.leave(place)
 
     def passed_by(self) -> None:
         """The commit has brought work, but none for this claim."""
@@ -160,4 +160,4 @@ class Standing:
 
     def failed(self) -> None:
         """It may have brought some: the same request asks for it, at the next hint or look."""
-        self._line.left(self.place)
+        self._line.leave(self.place)

@@ -13,7 +13,7 @@ from perdure.domain.attempt import Lease
 from perdure.domain.outcome import HandedBack
 from perdure.engine.engine import Operations
 from perdure.errors import PerdureError, Unavailable
-from perdure.gateway.claim_line import Around, Line, Place, Standing, Wanted
+from perdure.gateway.claim_line import Around, Line, Place, StandingClaim, Wanted
 from perdure.gateway.presence import Presence
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Subscription, Topic
@@ -30,7 +30,7 @@ LINES_MAX = 10_000
 
 _log = logging.getLogger("perdure.gateway")
 
-Sort = tuple[frozenset[str], ...] | str
+LineKey = tuple[frozenset[str], ...] | str
 """What the workers of one line may have; a worker's id as long as that is not known."""
 
 
@@ -47,8 +47,8 @@ class ClaimPool:
     def __init__(self, operations: Operations, presence: Presence) -> None:
         self._operations = operations
         self._presence = presence
-        self._lines: dict[Sort, Line] = {}
-        self._line_of: dict[str, Sort] = {}
+        self._lines: dict[LineKey, Line] = {}
+        self._line_of: dict[str, LineKey] = {}
         self._spent: dict[str, int] = {}
         self._server: asyncio.Task[None] | None = None
         self._subscription: Subscription | None = None
@@ -128,10 +128,10 @@ class ClaimPool:
     async def _wait_in_line(
         self, wanted: Wanted, wait: float, watch: "asyncio.Future[None]"
     ) -> tuple[list[Lease], float]:
-        sort = self._line_of.get(wanted.worker_id, wanted.worker_id)
-        line = self._lines.get(sort)
+        key = self._line_of.get(wanted.worker_id, wanted.worker_id)
+        line = self._lines.get(key)
         if line is None:
-            line = self._lines[sort] = Line(self._around)
+            line = self._lines[key] = Line(self._around)
         place = line.join(wanted)
         timer = asyncio.get_running_loop().call_later(wait, place.end)
         watch.add_done_callback(place.end)
@@ -151,9 +151,9 @@ class ClaimPool:
     async def _serve(self, subscription: Subscription) -> None:
         while True:
             await _hinted(subscription)
-            for sort in list(self._lines):
+            for key in list(self._lines):
                 try:
-                    await self._serve_line(self._lines[sort])
+                    await self._serve_line(self._lines[key])
                 except Unavailable:
                     # Those who wait do so to the end of their time; the next hint or poll tries again.
                     continue
@@ -162,8 +162,8 @@ class ClaimPool:
                 except Exception:
                     # Without this the line would stand still for good, and nobody would be told.
                     _log.exception("a claim for those who wait failed; please report it")
-                if not self._lines[sort]:
-                    del self._lines[sort]
+                if not self._lines[key]:
+                    del self._lines[key]
             await asyncio.sleep(REST_SECONDS)
 
     async def _serve_line(self, line: Line) -> None:
@@ -194,7 +194,7 @@ class ClaimPool:
 
     # What lines ask for
 
-    def _stand_by(self, wanted: Wanted, standing: Standing) -> Callable[[], None]:
+    def _stand_by(self, wanted: Wanted, standing: StandingClaim) -> Callable[[], None]:
         most = min(wanted.most, STAND_BY_MAX)
         return self._operations.stand_by(wanted.worker_id, most, standing, self._request_id(wanted))
 
