@@ -111,3 +111,16 @@ def test_a_job_can_be_waited_for_where_it_is_submitted(perdure: Perdure, tmp_pat
     asyncio.run(work())
     again = perdure("job", "wait", waited.out.strip())
     assert (again.code, "succeeded" in again.out) == (0, True)
+
+
+def test_a_time_to_wait_without_a_wait_is_refused(perdure: Perdure, tmp_path: Path) -> None:
+    file = tmp_path / "nap.yaml"
+    file.write_text("name: nap\ntasks:\n  - {name: a, kind: perdure.sleep, payload: {seconds: 0}}\n", encoding="utf-8")
+    for command in (("job", "submit", str(file)), ("submit", "k")):
+        refused = perdure(*command, "--wait-timeout", "1")
+        assert (refused.code, "--wait" in refused.err, refused.out) == (2, True, "")
+
+
+def test_a_wait_of_no_time_tells_how_an_ended_job_ended(perdure: Perdure, job: str) -> None:
+    ended = perdure("job", "wait", job, "--timeout", "0", "--json").json["jobs"]
+    assert [each["state"] for each in ended] == ["failed"]

@@ -9,7 +9,7 @@ from perdure.app.task import R
 from perdure.domain import ids
 from perdure.domain.states import BAD_ENDS, GOOD_ENDS, JobState
 from perdure.engine.job_timeline import JobTimeline, read_timeline
-from perdure.engine.wait_job import wait_job
+from perdure.engine.wait_job import wait_jobs
 from perdure.errors import Invalid, JobFailed, NotFound
 from perdure.store.job_ledger import JobRetried
 from perdure.store.views import EventView, JobProgress, JobTaskView, JobView
@@ -110,7 +110,7 @@ class JobHandle:
         Raises `WaitTimedOut` after `timeout` seconds, and `NotFound`.
         """
         operations = await self._access.operations()
-        view = await wait_job(operations, self._access.principal.organization, self.id, timeout)
+        [view] = await wait_jobs(operations, self._access.principal.organization, [self.id], timeout)
         return view.state
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:

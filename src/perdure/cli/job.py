@@ -15,6 +15,7 @@ from perdure.cli.options import (
     OldestOption,
     StoreOption,
     TimeoutOption,
+    check_waits,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def submit(
     json: JsonOption = False,
 ) -> None:
     """Submit a job for the workers of the store."""
+    check_waits(wait, wait_timeout)
     from perdure.cli.output import write_json, write_note
     from perdure.cli.session import on_store
     from perdure.errors import Refused

@@ -39,10 +39,8 @@ def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None
 
 
 async def _wait(session: Session, job_ids: Sequence[str], timeout: float | None, *, note: bool) -> "list[JobView]":
-    import asyncio
-
     from perdure.cli.job import found
-    from perdure.engine.wait_job import wait_job
+    from perdure.engine.wait_job import wait_jobs
 
     async def look() -> "list[JobView]":
         return [await found(session, job_id) for job_id in job_ids]
@@ -54,13 +52,8 @@ async def _wait(session: Session, job_ids: Sequence[str], timeout: float | None,
     if note:
         await note_unserved(session, await _waiting(session, jobs))
     total = sum(job.total for job in jobs)
-    loop = asyncio.get_running_loop()
-    until = None if timeout is None else loop.time() + timeout
     async with watched(total, "tasks") as advance, watching(done, advance):
-        for job_id in job_ids:
-            left = None if until is None else max(0.0, until - loop.time())
-            await wait_job(session.operations, session.organization, job_id, left)
-    return await look()
+        return await wait_jobs(session.operations, session.organization, job_ids, timeout)
 
 
 async def _waiting(session: Session, jobs: "Sequence[JobView]") -> set[Waiting]:

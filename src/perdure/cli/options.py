@@ -32,3 +32,9 @@ TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id of the task.",
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The id of the job.", show_default=False)]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of jobs.", show_default=False)]
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The name of the queue.", show_default=False)]
+
+
+def check_waits(wait: bool, wait_timeout: float | None) -> None:
+    """Raise `typer.BadParameter` for a time to wait where nobody waits."""
+    if wait_timeout is not None and not wait:
+        raise typer.BadParameter("it goes with --wait", param_hint="--wait-timeout")

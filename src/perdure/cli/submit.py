@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perdure.cli.labels import label
-from perdure.cli.options import JsonOption, StoreOption
+from perdure.cli.options import JsonOption, StoreOption, check_waits
 from perdure.errors import Malformed
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def submit(
     json: JsonOption = False,
 ) -> None:
     """Submit one task: perdure submit email.send '{"to": "a@b.org"}'."""
+    check_waits(wait, wait_timeout)
     from perdure.engine.requests import TaskRequest
 
     where: dict[str, Any] = {"queue": queue, "priority": priority, "capabilities": capabilities}

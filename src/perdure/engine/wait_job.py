@@ -1,6 +1,8 @@
-"""Wait for a job to end: by its last open tasks, since its state follows from theirs."""
+"""Wait for jobs to end: by its last open tasks, since the state of each follows from theirs."""
 
 import asyncio
+import contextlib
+from collections.abc import Sequence
 
 from perdure.domain.states import JOB_ENDED, UNFINISHED
 from perdure.engine.engine import Operations
@@ -9,25 +11,35 @@ from perdure.store.views import JobView, TaskFilter, Views
 
 WATCHED_TASKS = 100
 """How many open tasks of a job a wait watches at once."""
+LOOK_AGAIN_SECONDS = 0.01
 
 
-async def wait_job(operations: Operations, organization: str, job_id: str, timeout: float | None = None) -> JobView:
-    """The job when every task of it has ended. Raises `WaitTimedOut` after `timeout` seconds, and `NotFound`."""
-    loop = asyncio.get_running_loop()
-    until = None if timeout is None else loop.time() + timeout
+async def wait_jobs(
+    operations: Operations, organization: str, job_ids: Sequence[str], timeout: float | None = None
+) -> list[JobView]:
+    """The jobs when every task of them has ended. Raises `WaitTimedOut` after `timeout` seconds, and `NotFound`."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            return [await _ended(operations, organization, job_id) for job_id in job_ids]
+    views = [await _found(operations.views, organization, job_id) for job_id in job_ids]
+    for view in views:
+        if view.state not in JOB_ENDED:
+            raise WaitTimedOut(
+                f"job {view.id} has not ended after {round(timeout or 0.0, 3):g} s; it goes on:"
+                f" {view.open} of {view.total} tasks were open",
+                job_id=view.id,
+            )
+    return views
+
+
+async def _ended(operations: Operations, organization: str, job_id: str) -> JobView:
     while (view := await _found(operations.views, organization, job_id)).state not in JOB_ENDED:
         open_ids = await _last_open(operations.views, organization, job_id)
-        if not open_ids:
-            continue
-        left = None if until is None else max(0.0, until - loop.time())
-        try:
-            await operations.wait_ended(organization, open_ids, left, known=True)
-        except WaitTimedOut:
-            raise WaitTimedOut(
-                f"job {job_id} has not ended after {round(timeout or 0.0, 3):g} s; it goes on:"
-                f" {view.open} of {view.total} tasks were open",
-                job_id=job_id,
-            ) from None
+        if open_ids:
+            await operations.wait_ended(organization, open_ids, None, known=True)
+        else:
+            # Its last task ended between the two looks, or others come.
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
     return view
 
 
