@@ -82,8 +82,8 @@ class Settings:
 
     store: str = _setting(
         "perdure.db",
-        "The store: a path or `sqlite:///path` of a SQLite file, `postgresql://user@host/database`, or a gateway's "
-        "`http://host:port`.",
+        "The store: a path or `sqlite:///path` of a SQLite file, `postgresql://user@host/database`, "
+        "`cockroachdb://user@host:26257/database`, or a gateway's `http://host:port`.",
         "URL",
     )
     listen: str = _setting(
