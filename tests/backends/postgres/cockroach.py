@@ -1,7 +1,7 @@
 """What CockroachDB does not do as PostgreSQL does, as rules about parse trees.
 
-No server of it was to be had when these were written: they stand on what its makers document, named at each rule. The
-parser is PostgreSQL's own.
+They were never run on a CockroachDB server: they stand on what its makers document, named at each rule. The parser
+is PostgreSQL's own.
 """
 
 from collections import Counter

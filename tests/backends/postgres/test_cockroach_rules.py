@@ -1,4 +1,4 @@
-"""What is said to CockroachDB, held against what it does not do: no server of it was to be had, its documents were."""
+"""What is said to CockroachDB, held against what its makers document; never run on a CockroachDB server."""
 
 import collections
 import contextlib

@@ -1,8 +1,8 @@
 """The servers that speak PostgreSQL's protocol: PostgreSQL itself, and CockroachDB.
 
-No server of CockroachDB was to be had. What is told to one stands on its makers' documents; the suite of every store
-runs it on a PostgreSQL at SERIALIZABLE, with collisions and lost commits, and each statement is held against those
-documents by its parse tree. Where `PERDURE_TEST_COCKROACH_URL` names a server, the suite runs there.
+What is told to CockroachDB was never run on a CockroachDB server. It stands on its makers' documents; the suite of
+every store runs it on a PostgreSQL at SERIALIZABLE, with collisions and lost commits, and each statement is held
+against those documents by its parse tree. Where `PERDURE_TEST_COCKROACH_URL` names a server, the suite runs there.
 """
 
 import re
