@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from perdure.errors import invariant
+
 HEADER = "-- walks: both ways"
 """The line by which a statement says so. It walks behind `before` in descending order."""
 OLDEST_FIRST = "_oldest"
@@ -20,4 +22,7 @@ def with_both_ways(statements: Iterable[tuple[str, str]]) -> Iterator[tuple[str,
 
 
 def _turned(text: str) -> str:
-    return _BEHIND.sub("> ", text.replace(" DESC", " ASC"))
+    ascending = text.replace(" DESC", " ASC")
+    turned = _BEHIND.sub("> ", ascending)
+    invariant(turned != ascending != text, "what walks both ways walks in descending order behind `before`")
+    return turned
