@@ -91,6 +91,12 @@ def told_by_sources() -> "hashlib._Hash":
     return told
 
 
+def told_by_each_test() -> dict[str, str]:
+    """A digest of each file of tests, by its path as pytest names it."""
+    paths = (ROOT / "tests").rglob("*.py")
+    return {path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
 def _key(session: pytest.Session, lives: int) -> str:
     """A name for all that the outcome comes from."""
     told = told_by_sources()
