@@ -15,7 +15,7 @@ def letters(store: Path) -> list[str]:
     app = library.App(store)
 
     @app.task("explode", max_attempts=1)
-    async def explode() -> None:
+    async def explode(n: int = 0) -> None:
         raise ValueError("no such luck")
 
     @app.task("implode", max_attempts=1, queue="slow")
@@ -79,6 +79,14 @@ def test_one_runs_again_with_another_payload(perdure: Perdure, letters: list[str
         perdure("dead-letter", "requeue", "--all", "--payload", "{}", "--yes", "--json").problem["code"] == "malformed"
     )
     assert perdure("dead-letter", "requeue", letters[1], "--payload", "{", "--json").problem["code"] == "malformed"
+
+
+def test_none_runs_again_with_a_payload_that_a_submit_would_refuse(perdure: Perdure, letters: list[str]) -> None:
+    before = perdure("task", "show", letters[0], "--json").json
+    answer = perdure("dead-letter", "requeue", letters[0], "--payload", '{"n": "two"}')
+    assert (answer.code, answer.out) == (2, "")
+    assert f"{letters[0]} payload.n is not what kind 'explode' takes" in answer.err
+    assert perdure("task", "show", letters[0], "--json").json == before
 
 
 def test_tasks_are_cancelled_by_what_they_have_in_common(perdure: Perdure) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, HOUR, ORGANIZATION, World
+from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, HOUR, KIND, ORGANIZATION, World
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import AttemptState, Reason, TaskState
 from perdure.errors import Conflict, NotFound
@@ -112,3 +112,18 @@ async def test_every_generation_has_one_end(world: World) -> None:
     events = await world.views.events(ORGANIZATION, lease.hold.task_id)
     ends = [(each.generation, each.data["state"]) for each in events if each.type == "ended"]
     assert ends == [(1, "dead_lettered"), (2, "cancelled")]
+
+
+async def test_the_kinds_of_tasks_are_told_with_the_fields_that_results_of_others_fill(world: World) -> None:
+    lease = await world.lease()
+    live = await world.submit()
+    family = await world.submit_job({"a": [], "b": ["a"]}, tasks={"b": {"options": '{"bindings":{"x":"a","y":["a"]}}'}})
+    await world.finish(lease, settlement=FAILED)
+    ids = [family["b"], lease.hold.task_id, world.ids.new(), live, family["b"]]
+    with world.unchanged():
+        bound, ended, unknown, waiting, again = await world.ledger.kinds_of(ORGANIZATION, ids)
+    assert bound is not None
+    assert (bound[0], sorted(bound[1])) == (KIND, ["x", "y"])
+    assert again == bound
+    assert (ended, unknown, waiting) == ((KIND, []), None, (KIND, []))
+    assert await world.ledger.kinds_of("other", ids) == [None] * 5

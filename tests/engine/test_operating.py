@@ -7,9 +7,10 @@ import pytest
 
 from engine.making import DONE, KIND, ME, Bench
 from perdure.domain import limits
-from perdure.domain.outcome import Failed, Failure
+from perdure.domain.outcome import Failed, Failure, Succeeded
 from perdure.domain.states import TaskState
-from perdure.engine.requests import JobRequest, JobTaskRequest, Principal
+from perdure.domain.task import Body
+from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, Principal
 from perdure.errors import Conflict, Invalid, Malformed, NotFound, Overloaded, StoreBusy
 from perdure.store.definitions import Definition
 from perdure.store.ledger import CancelAnswer, Swept, WorkerInfo, WorkerOrder
@@ -120,6 +121,51 @@ async def test_what_cannot_be_redriven_says_why(bench: Bench) -> None:
     assert isinstance(unknown, NotFound)
     with pytest.raises(Invalid):
         await bench.engine.redrive([task_id], ME, payload={"x": float("nan")})
+
+
+TAKES_A_NUMBER = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {}}, "required": ["x"]}
+
+
+async def test_a_dead_letter_takes_no_payload_that_a_submit_of_its_kind_would_not(bench: Bench) -> None:
+    task_id = await dead_letter(bench)
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=TAKES_A_NUMBER)], ME)
+    for payload, field in (({"x": "one"}, "payload.x"), ({}, "payload"), ([], "payload")):
+        before = await bench.view(task_id)
+        [refused] = await bench.engine.redrive([task_id], ME, payload=payload)
+        assert isinstance(refused, Invalid)
+        assert refused.fields["field"] == field
+        assert refused.message == (await bench.refusal(payload=payload)).message
+        assert await bench.view(task_id) == before
+    assert await bench.engine.redrive([task_id], ME, payload={"x": 2}) == [task_id]
+    assert msgspec.json.decode((await bench.lease()).payload.data) == {"x": 2}
+
+
+async def test_one_payload_for_many_dead_letters_is_refused_where_it_does_not_fit(bench: Bench) -> None:
+    await bench.worker("w", (KIND, "other"))
+    first, second, third = await bench.submit(), await bench.submit(kind="other"), await bench.submit()
+    for lease in await bench.engine.claim("w", 3):
+        await bench.settle(lease, FATAL)
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=TAKES_A_NUMBER)], ME)
+    answers = await bench.engine.redrive([first, UNKNOWN, second, third, first], ME, payload={"y": 1})
+    assert [type(each) for each in answers] == [Invalid, NotFound, str, Invalid, Invalid]
+    states = [(await bench.view(each)).state for each in (first, second, third)]
+    assert states == [TaskState.DEAD_LETTERED, TaskState.QUEUED, TaskState.DEAD_LETTERED]
+    assert await bench.engine.redrive([first, third], ME) == [first, third], "their own payloads are not looked at"
+
+
+async def test_what_the_results_of_others_fill_may_be_missing_from_the_payload_of_a_dead_letter(bench: Bench) -> None:
+    nodes = [
+        JobTaskRequest(kind="other", name="a"),
+        JobTaskRequest(kind=KIND, name="b", payload={"y": 1}, depends_on=["a"], bindings={"x": "a"}),
+    ]
+    await bench.worker("w", (KIND, "other"))
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=TAKES_A_NUMBER)], ME)
+    job = await bench.engine.submit_job(JobRequest(name="j", tasks=nodes), ME)
+    await bench.settle(await bench.lease(), Succeeded(Body(b"7")))
+    await bench.settle(await bench.lease(), FATAL)
+    [refused] = await bench.engine.redrive([job.task_ids["b"]], ME, payload=[1])
+    assert isinstance(refused, Invalid)
+    assert await bench.engine.redrive([job.task_ids["b"]], ME, payload={"y": 2}) == [job.task_ids["b"]]
 
 
 async def test_dead_letters_are_discarded_and_purged(bench: Bench) -> None:

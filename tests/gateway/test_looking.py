@@ -6,6 +6,7 @@ import pytest
 
 from gateway.asking import Asker
 from gateway.lives import claimed, dead, held, job, registered, submitted
+from perdure.engine.requests import KindDefinition, Principal
 
 
 async def test_pages_follow_each_other_by_cursor_and_miss_nothing(asker: Asker):
@@ -107,6 +108,19 @@ async def test_a_dead_letter_is_found_and_requeued(asker: Asker):
     assert (lease["payload"], lease["generation"]) == ({"to": "c@d.e"}, 2)
     twice = await asker.ask("POST", f"/v1/dead-letters/{task_id}/requeue")
     assert twice.status == 409
+
+
+async def test_a_dead_letter_is_requeued_only_with_a_payload_that_its_kind_takes(asker: Asker):
+    task_id = await dead(asker)
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+    await asker.system.engine.declare([KindDefinition(kind="email.send", schema=schema)], Principal("them"))
+    answer = await asker.ask("POST", f"/v1/dead-letters/{task_id}/requeue", {"payload": {"to": 7}})
+    assert (answer.status, answer.json["field"]) == (422, "payload.to")
+    [many] = (await asker.ask("POST", "/v1/dead-letters/requeue", {"ids": [task_id], "payload": {}})).json["tasks"]
+    assert (many["problem"]["code"], many["problem"]["field"]) == ("invalid", "payload")
+    assert (await asker.ask("GET", f"/v1/tasks/{task_id}")).json["state"] == "dead_lettered"
+    answer = await asker.ask("POST", f"/v1/dead-letters/{task_id}/requeue", {"payload": {"to": "c@d.e"}})
+    assert answer.status == 202
 
 
 async def test_a_paused_queue_gives_nothing_until_it_is_resumed(asker: Asker):

@@ -43,6 +43,7 @@ READS = frozenset(
         "now_us",
         "holding",
         "grower",
+        "kinds_of",
     }
 )
 
@@ -53,6 +54,7 @@ SELDOM = frozenset(
         "discard",
         "grow",
         "inputs",
+        "kinds_of",
         "leave",
         "order",
         "postpone",

@@ -184,7 +184,7 @@ class Engine:
         self._settle = Settle(ledger, chance, self._policies, parts)
         self._cancel = Cancel(ledger, store.wakeups, settings.cancel_grace_us)
         self._retry_job = RetryJob(ledger)
-        self._dead_letters = DeadLetters(ledger, settings.payload_max_bytes)
+        self._dead_letters = DeadLetters(ledger, self._kinds, settings.payload_max_bytes)
         self._act_on_matching = ActOnMatching(store.views, self._dead_letters, self._cancel)
         self._queues = Queues(ledger, store.definitions, store.wakeups, names.queue)
         self._documents = Documents(store.definitions, self._kinds, names, store.wakeups)

@@ -324,6 +324,11 @@ class Ledger(WorkerRegistry, StandingClaims, JobLedger, BreakerLedger, Protocol)
         is gone and no new one is given).
         """
 
+    async def kinds_of(self, organization: str, task_ids: Sequence[str]) -> list[tuple[str, list[str]] | None]:
+        """The kind of each task, and the fields of its payload that results of others fill; `None` where there is no
+        such task. Neither ever changes. Reads only.
+        """
+
     async def discard(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
         """Mark dead letters as seen and done with; they stay readable until retention. False where it is none."""
 

@@ -142,6 +142,12 @@ def _remember(tx: Transaction, chosen: Mapping[int, Again], fallen: list[list[An
     tx.run("event_insert", batch=batch(rows))
 
 
+def kinds_of(tx: Transaction, organization: str, task_ids: Sequence[str]) -> list[tuple[str, list[str]] | None]:
+    """The kind of each task, and the fields of its payload that results of others fill."""
+    rows = tx.document("redrive_kinds", organization=organization, batch=batch(task_ids))
+    return [None if kind is None else (kind, [*(bindings or ())]) for kind, bindings in rows]
+
+
 def discard(tx: Transaction, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
     """Mark dead letters as done with."""
     letters = tx.document("dead_letter_look", organization=organization, batch=batch(task_ids))
