@@ -1,7 +1,7 @@
 """Ending attempts: the one way in which any attempt ends, whoever ends it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,24 @@ Group = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
 """What settlements share, and what each has of its own."""
 
 
+class EndedRow(NamedTuple):
+    """What `settle_end` and `settle_return` tell of an attempt that they ended, in their order."""
+
+    place: int
+    """Which of the settlements ended it."""
+    state: str
+    n: int
+    job: int | None
+    proven: bool
+    """There is a receipt of it."""
+    gated: int | None
+    """1: the task has gates."""
+    breaker: str | None
+    """What a breaker of its kind has to know, as JSON."""
+    opened: str | None = None
+    """The gates that the statement freed and for which others wait, as JSON; the first task with gates has them."""
+
+
 def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
     """End attempts whose guard holds; answer repeats as they were answered first."""
     answers: list[Settled] = [_LOST] * len(settlings)
@@ -37,7 +55,7 @@ def settle(tx: Transaction, settlings: Sequence[Settling]) -> list[Settled]:
         seen.add(named)
     for places in (_free(tx, settlings, once), again):
         if places:
-            _settle(tx, settlings, places, answers, last=not again)
+            _settle(tx, settlings, places, answers, only_pass=not again)
     lost = [place for place, answer in enumerate(answers) if answer is _LOST]
     if lost:
         _answer_repeats(tx, settlings, lost, answers)
@@ -54,51 +72,54 @@ def _free(tx: Transaction, settlings: Sequence[Settling], places: list[int]) -> 
 
 
 def _settle(
-    tx: Transaction, settlings: Sequence[Settling], places: list[int], answers: list[Settled], *, last: bool
+    tx: Transaction, settlings: Sequence[Settling], places: list[int], answers: list[Settled], *, only_pass: bool
 ) -> None:
-    """Settle attempts of which none is named twice. `last`: no others follow in this transaction."""
+    """Settle attempts of which none is named twice. `only_pass`: all of this transaction's are among them."""
     groups, returning = _grouped(settlings, places)
     document = batch(groups)
-    bounds = {"suspension_max": limits.LEASE_MAX_US, "timeout_grace": limits.TIMEOUT_GRACE_US}
     # Gates are locked after all rows of tasks.
-    frees = last and not returning
-    ended = tx.run("settle_end", batch=document, frees=frees, **bounds)
-    returned = tx.run("settle_return", batch=document, **bounds) if returning and len(ended) < len(places) else []
+    frees = only_pass and not returning
+    ended = _run(tx, "settle_end", document, frees=frees)
+    returned = _run(tx, "settle_return", document) if returning and len(ended) < len(places) else []
     if returning and len(ended) + len(returned) < len(places):
         # A cancel may have come in between the two: then the task does not go on, it ends.
-        done = {place for place, *_ in (*ended, *returned)}
+        done = {row.place for row in (*ended, *returned)}
         left, _ = _grouped(settlings, [place for place in places if place not in done])
-        ended += tx.run("settle_end", batch=batch(left), frees=frees, **bounds)
-    for place, state, *_ in (*ended, *returned):
+        ended += _run(tx, "settle_end", batch(left), frees=False)
+    rows = [*ended, *returned]
+    for place, state, *_ in rows:
         answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
-    _refuse_unseen_receipts(tx, settlings, ended, returned)
+    _refuse_unseen_receipts(tx, settlings, rows)
     if returned:
         tx.announce(Topic.READY | Topic.DUE)
-    of_jobs = [(n, job, state in GOOD_ENDS) for _, state, n, job, *_ in ended if job is not None]
+    of_jobs = [(row.n, row.job, row.state in GOOD_ENDS) for row in ended if row.job is not None]
     if ended:
         tx.announce(Topic.ENDED)
         if of_jobs:
             follow(tx, of_jobs)
     if frees and not of_jobs:
-        for gates in [row[7] for row in ended if row[7] is not None]:
-            open_gates(tx, sorted(_gates_of(gates)))
-    elif gated := [(row[2], row[1] in ENDED, row[1]) for row in (*ended, *returned) if row[5]]:
+        for opened in [row.opened for row in ended if row.opened is not None]:
+            open_gates(tx, sorted(_gates_of(opened)))
+    elif gated := [(row.n, row.state in ENDED, row.state) for row in rows if row.gated]:
         let_others_in(tx, gated)
-    watched = {row[0]: _breaker_of(row[6]) for row in (*ended, *returned) if row[6] is not None}
+    watched = {row.place: _breaker_of(row.breaker) for row in rows if row.breaker is not None}
     if watched:
         breakers.settled(tx, answers, settlings, watched)
 
 
-def _refuse_unseen_receipts(
-    tx: Transaction, settlings: Sequence[Settling], ended: list[Any], returned: list[Any]
-) -> None:
+def _run(tx: Transaction, name: str, document: str, **given: bool) -> list[EndedRow]:
+    bounds = {"suspension_max": limits.LEASE_MAX_US, "timeout_grace": limits.TIMEOUT_GRACE_US}
+    return [EndedRow(*row) for row in tx.run(name, batch=document, **bounds, **given)]
+
+
+def _refuse_unseen_receipts(tx: Transaction, settlings: Sequence[Settling], rows: Sequence[EndedRow]) -> None:
     """A receipt is written under a lock of its task. One that is committed while a settle waits for that lock is not
     seen by it, so the settle is run again. A good end by the holder may stand: its result is as true as the receipt's.
     """
     doubtful = [
-        (n, settlings[place].hold.attempt_id)
-        for place, state, n, _, proven, *_ in (*ended, *returned)
-        if not proven and (state not in GOOD_ENDS or settlings[place].guard != Guard.HOLDER)
+        (row.n, settlings[row.place].hold.attempt_id)
+        for row in rows
+        if not row.proven and (row.state not in GOOD_ENDS or settlings[row.place].guard != Guard.HOLDER)
     ]
     if doubtful and tx.value("settle_proven", batch=batch(doubtful)):
         raise collided("the receipt of an attempt was committed while the attempt was being ended")
