@@ -73,6 +73,7 @@ class Watched:
                 clock=system.clock,
                 ids=system.ids,
                 worker_active=system.settings.worker_active,
+                prove_writes=system.own_store().prove_writes,
             ),
             routes,
         )

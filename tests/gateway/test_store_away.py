@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
@@ -62,6 +63,15 @@ async def goes_away_and_comes_back(
         back()
     told, _ = await until(port, True)
     assert told.checks["writes"] == "ok"
+
+
+async def submit(port: int, payload_bytes: int = 0) -> bytes:
+    return await post(port, "/v1/tasks", b'{"kind":"k","payload":"%s"}' % (b"x" * payload_bytes))
+
+
+async def post(port: int, path: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    return await exchange(port, head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body)
 
 
 @pytest.fixture
@@ -148,7 +158,47 @@ async def test_the_disk_is_full(small_disk: Path):
     async with serving(small_disk) as served:
         port = port_of(served)
         await goes_away_and_comes_back(port, fill, ballast.unlink, ("store_full",))
-        body = b'{"kind":"k"}'
-        request = b"POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
-        answer = await exchange(port, request + b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
-        assert answer.startswith(b"HTTP/1.1 202")
+        assert (await submit(port)).startswith(b"HTTP/1.1 202")
+
+
+async def test_work_that_is_refused_for_lack_of_room_makes_it_not_ready_though_a_small_write_fits(small_disk: Path):
+    ballast = small_disk / "ballast"
+    async with serving(small_disk) as served:
+        port = port_of(served)
+        await until(port, True)
+        free = shutil.disk_usage(small_disk).free
+        ballast.write_bytes(b"x" * (free - 32_768))
+        async with asyncio.timeout(PATIENCE):
+            while not (refused := await submit(port, 20_000)).startswith(b"HTTP/1.1 507"):
+                pass
+        assert b"retry-after: 1\r\n" in refused
+        problem = json.loads(refused.partition(b"\r\n\r\n")[2])
+        assert "disk of the store is full" in problem["detail"]
+        assert str(small_disk) not in json.dumps(problem)
+
+        told, seconds = await until(port, False)
+        assert told.checks["writes"] == "store_full"
+        assert seconds <= TOLD_WITHIN + BUSY_MACHINE
+        await asyncio.sleep(3)
+        assert not (await readiness(port)).ready, "it is ready again, and there is no room"
+        ballast.unlink()
+        await until(port, True)
+        assert (await submit(port, 20_000)).startswith(b"HTTP/1.1 202")
+
+
+async def test_one_request_that_is_too_large_for_the_disk_leaves_it_ready(small_disk: Path):
+    tasks = [{"kind": "k", "name": f"t{n}", "payload": "x" * 200_000} for n in range(15)]
+    too_large = json.dumps({"name": "j", "tasks": tasks}).encode()
+    async with serving(small_disk) as served:
+        port = port_of(served)
+        await until(port, True)
+        free = shutil.disk_usage(small_disk).free
+        (small_disk / "ballast").write_bytes(b"x" * (free - 600_000))
+        for _ in range(3):
+            answer = await post(port, "/v1/jobs", too_large)
+            assert answer.startswith(b"HTTP/1.1 507"), answer
+            ends = time.monotonic() + 1
+            while time.monotonic() < ends:
+                assert (await readiness(port)).ready
+                await asyncio.sleep(0.02)
+        assert (await submit(port)).startswith(b"HTTP/1.1 202")

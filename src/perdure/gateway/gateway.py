@@ -27,7 +27,7 @@ from perdure.gateway.operating_handlers import OperatingHandlers, Told
 from perdure.gateway.paths import Match, Paths
 from perdure.gateway.presence import Presence
 from perdure.gateway.rates import Rates
-from perdure.gateway.readiness import Readiness
+from perdure.gateway.readiness import Proof, Readiness
 from perdure.gateway.request import (
     Answer,
     ClientGone,
@@ -76,6 +76,8 @@ class Surroundings(NamedTuple):
     ids: Ids
     worker_active: float = seconds(WORKER_ACTIVE_DEFAULT_US)
     """How long after its last sign a worker counts as alive: the gateway writes signs accordingly."""
+    prove_writes: Proof | None = None
+    """What says whether new work can be written, after some was refused; see `Store.prove_writes`."""
 
 
 class _Endpoint(NamedTuple):
@@ -108,6 +110,7 @@ class Gateway:
                 "writes": lambda: operations.heartbeat(nobody, 1),
             },
             around.clock,
+            {"writes": around.prove_writes} if around.prove_writes is not None else {},
         )
         self._hints = Hints(operations.subscribe, around.ids.new())
         registry: Any = operations
@@ -197,6 +200,8 @@ class Gateway:
         except (ClientGone, asyncio.CancelledError):
             raise
         except Exception as error:
+            if scope["method"] != "GET":
+                self.readiness.refused("writes", error)
             told = problems.tell(error, self._ids.new())
             self._observer.refused(told.members["code"])
             return _Sent(

@@ -10,7 +10,7 @@ import msgspec
 from perdure import errors
 from perdure.engine import mistakes
 from perdure.engine.bounded_text import shortened
-from perdure.errors import Invalid, Malformed, PerdureError, Refused, StoreUnusable, Unavailable
+from perdure.errors import Invalid, Malformed, PerdureError, Refused, StoreFull, StoreUnusable, Unavailable
 from perdure.gateway import access, refusals
 from perdure.wire.problem import MEDIA_TYPE
 
@@ -19,6 +19,7 @@ _RESERVED = frozenset({"type", "title", "status", "detail", "code", "request_id"
 _HIDDEN = frozenset({"path", "store", "traceback"})
 
 UNSAID = {
+    StoreFull: "the disk of the store is full; whoever runs the gateway has to free some space",
     Unavailable: "the store cannot be used at the moment; the same request may work later",
     StoreUnusable: "the store must not be used; whoever runs the gateway has to act",
 }
@@ -77,7 +78,7 @@ def tell(error: Exception, request_id: str) -> Told:
     members = members_of(error)
     members["request_id"] = request_id
     headers = [(b"content-type", MEDIA_TYPE.encode())]
-    if error.status in (429, 503):
+    if error.status in (429, 503, 507):
         seconds = error.fields.get("retry_after", RETRY_AFTER_SECONDS)
         headers.append((b"retry-after", str(max(1, round(float(seconds)))).encode()))
     if "allow" in error.fields:

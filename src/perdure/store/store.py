@@ -36,5 +36,11 @@ class Store(Protocol):
     def notices(self) -> list[str]:
         """What whoever runs the store should know of, though it works: a sentence each. Asks nobody, so at any time."""
 
+    async def prove_writes(self) -> bool:
+        """True once a write went well and there is room for new work; false where that cannot be known.
+
+        Raises what new work would be refused with: `StoreFull`, or another `Unavailable`.
+        """
+
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

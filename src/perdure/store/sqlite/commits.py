@@ -177,6 +177,11 @@ class Commits:
         return True
 
     @property
+    def logged_pages(self) -> int:
+        """How much of the log is in use, since the last commit of this process."""
+        return self._wal.pages
+
+    @property
     def checkpoint_due(self) -> bool:
         """Whether `after_flush` has something to do."""
         return self._connection is not None and self._wal.due

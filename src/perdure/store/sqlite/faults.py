@@ -80,6 +80,10 @@ def _finds_no_space(error: Exception, path: str) -> bool:
     return disk.f_bavail * disk.f_frsize < SHARED_MEMORY_BYTES
 
 
+def _is_read_only(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EROFS
+
+
 def _data_fault(error: Exception) -> PerdureError:
     if isinstance(error, apsw.TooBigError):
         return TooLarge(f"SQLite cannot store a value of that size ({error})", cause=str(error))
@@ -90,7 +94,7 @@ def _store_fault(error: Exception, path: str) -> PerdureError:
     facts = {"path": path, "cause": str(error)}
     if isinstance(error, apsw.FullError) or _finds_no_space(error, path):
         return StoreFull(f"no space is left for {path}: free some, then try again", **facts)
-    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | PermissionError):
+    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | PermissionError) or _is_read_only(error):
         return StoreReadOnly(f"{path} may not be written by this process: check its owner, mode and mount", **facts)
     if isinstance(error, apsw.BusyError | apsw.LockedError | apsw.ProtocolError):
         return StoreBusy(

@@ -21,6 +21,7 @@ from perdure.store.sqlite.identity import FileIdentity
 from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.opening import MEMORY, absolute, check_place, check_version, open_reading, open_writing
 from perdure.store.sqlite.readers import InlineReaders, Readers
+from perdure.store.sqlite.room import WRITE_A_PAGE, check_room
 from perdure.store.sqlite.schema import SqliteSchema, check_current, check_file, known_steps, take_steps
 from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.wakeups import ForeignChanges
@@ -115,6 +116,17 @@ class SqliteStore:
         """Whether the log has become long."""
         told = long_log(self.path)
         return [] if told is None else [told]
+
+    async def prove_writes(self) -> bool:
+        """Write a page, and find room for a commit of ordinary work. Raises one of `Unavailable`."""
+        await self.writer.gather(WRITE_A_PAGE, [None])
+        if self.path == MEMORY:
+            return True
+        try:
+            await asyncio.to_thread(check_room, self.path, self.writer.commits.logged_pages)
+        except OSError as error:
+            raise translate(error, self.path) from error
+        return True
 
     async def close(self) -> None:
         """Finish the flush under way and let go of everything. Harmless when closed already."""

@@ -56,6 +56,11 @@ class WriteAheadLog:
         return apsw.SQLITE_OK
 
     @property
+    def pages(self) -> int:
+        """How many pages the log had after the last commit of this connection."""
+        return self._pages
+
+    @property
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
         if self._full or self._pages - self._done_at_pages >= PASSIVE_EVERY_PAGES:
