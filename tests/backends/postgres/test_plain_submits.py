@@ -8,6 +8,7 @@ from backends.postgres.crew import Watched, Writer, task
 from backends.postgres.opened import one, opened, plain
 from perdure.domain.limits import SECOND_US
 from perdure.domain.states import TaskState
+from perdure.domain.task import Alike
 from perdure.errors import Invalid, Overloaded, PerdureError
 from perdure.store.ledger import Submitted
 from perdure.store.postgres import submission
@@ -63,6 +64,46 @@ async def test_plain_tasks_stand_in_line_as_they_came_with_what_they_carry(postg
             assert one(other, stored) == [*PAYLOADS]
             expiring = "SELECT count(*) FROM perdure_live WHERE expires_us = queued_us + %s AND due_us = queued_us"
             assert one(other, expiring, SECOND_US) == 4
+
+
+class Counted(Alike):
+    """Counts how often an object is made of one of them."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, ids: str, **given: Any) -> None:
+        payloads = [PAYLOADS[place % len(PAYLOADS)].encode() for place in range(len(ids))]
+        super().__init__([*ids], payloads, task("", **given).terms)
+        self.made = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        self.made += 1
+        return super().__getitem__(place)
+
+
+@pytest.mark.parametrize("ids", ["dcba", "a"])
+async def test_plain_tasks_in_columns_are_written_without_an_object_for_each(postgres_database: str, ids: str) -> None:
+    async with opened(postgres_database) as store:
+        tasks = Counted(ids, ttl_us=SECOND_US)
+        assert await store.ledger.submit(tasks) == told(ids)
+        assert tasks.made == 0
+        with plain(postgres_database) as other:
+            assert one(other, QUEUED) == [*ids]
+            assert one(other, COUNTED) == len(ids)
+            stored = "SELECT array_agg(convert_from(payload, 'UTF8') ORDER BY n) FROM perdure_tasks"
+            assert one(other, stored) == [*PAYLOADS[: len(ids)]]
+
+
+async def test_tasks_in_columns_that_are_not_free_are_answered_as_others(postgres_database: str) -> None:
+    async with opened(postgres_database) as store:
+        assert await store.ledger.submit(Counted("ab")) == told("ab")
+        assert await store.ledger.submit(Counted("bc")) == told("bc", "b")
+        twice = Submitted("e", TaskState.QUEUED, True)
+        assert await store.ledger.submit(Counted("ee")) == [twice._replace(replayed=False), twice]
+        (refused,) = await store.ledger.submit(Counted("f", ttl_us=0))
+        assert isinstance(refused, Invalid)
+        with plain(postgres_database) as other:
+            assert one(other, QUEUED) == [*"abce"]
 
 
 async def test_what_was_submitted_already_is_answered_as_that(postgres_database: str) -> None:

@@ -7,7 +7,7 @@ from psycopg import errors
 
 from perdure.domain import limits
 from perdure.domain.states import TaskState
-from perdure.domain.task import NOTHING_RARE, Rare, Task, Terms
+from perdure.domain.task import NOTHING_RARE, Alike, Rare, Task, Terms
 from perdure.store.ledger import Submitted
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.admission import (
@@ -68,13 +68,14 @@ def _submit_plain(tx: Transaction, tasks: Sequence[Task], lanes: Lanes) -> list[
         return None
     columns: dict[str, Any] = dict(zip(SPECIFICATION, specification_of(terms), strict=True))
     columns["lane"] = lanes.number(tx, lane_of(terms))
-    if len(tasks) == 1:
+    ids, payloads = _own_of_plain(tasks)
+    if len(ids) == 1:
         name = "submit_one"
-        columns |= {"id": tasks[0].id, "payload": tasks[0].payload.encode()}
+        columns |= {"id": ids[0], "payload": payloads[0]}
     else:
         name = "submit_alike"
-        columns |= {"ids": [task.id for task in tasks], "payloads": [task.payload.encode() for task in tasks]}
-        if len({*columns["ids"]}) < len(tasks):
+        columns |= {"ids": ids, "payloads": payloads}
+        if len({*ids}) < len(ids):
             return None
     try:
         written = tx.value(name, **columns)
@@ -83,18 +84,29 @@ def _submit_plain(tx: Transaction, tasks: Sequence[Task], lanes: Lanes) -> list[
     if not written:
         return None
     tx.announce(Topic.READY)
-    return [Submitted(task.id, TaskState.QUEUED, False) for task in tasks]
+    return [Submitted(id_, TaskState.QUEUED, False) for id_ in ids]
+
+
+def _own_of_plain(tasks: Sequence[Task]) -> tuple[list[str], list[bytes]]:
+    """The columns of ids and payloads; an object for each task is only asked for where there is one already."""
+    if isinstance(tasks, Alike):
+        return [*tasks.ids], [*tasks.payloads]
+    return [task.id for task in tasks], [task.payload.encode() for task in tasks]
 
 
 def _shared_by_plain(tasks: Sequence[Task]) -> Terms | None:
     """The terms of plain tasks, if all are plain and have the same."""
-    by_object = terms_of(tasks)
-    terms = tasks[0].terms
-    if len(by_object) > 1 and any(other != terms for other in by_object.values()):
-        return None
+    if isinstance(tasks, Alike):
+        terms = tasks.terms
+    else:
+        terms = tasks[0].terms
+        if any(other is not terms and other != terms for other in terms_of(tasks).values()):
+            return None
+        if not all(task.rare is NOTHING_RARE or task.rare == NOTHING_RARE for task in tasks):
+            return None
     if terms.encoding != "json" or (terms.ttl_us is not None and terms.ttl_us <= 0):
         return None
-    return terms if all(task.rare is NOTHING_RARE or task.rare == NOTHING_RARE for task in tasks) else None
+    return terms
 
 
 Binding = tuple[str, str, str | None, str, str | None]
