@@ -183,8 +183,6 @@ def open_rows(url: str) -> Rows:
     if (database := postgres_url(url)) is not None:
         from perdure.store.postgres.rows import PostgresRows
 
-        if database.startswith("cockroachdb:"):
-            raise Misuse("`perdure db copy` does not know CockroachDB: its rows are read by PostgreSQL's own COPY")
         return PostgresRows(database)
     from perdure.store.sqlite.rows import SqliteRows
 

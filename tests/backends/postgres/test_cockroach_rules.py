@@ -11,6 +11,7 @@ from perdure.settings import Settings
 from perdure.store.postgres.dialects import COCKROACHDB, POSTGRES
 from perdure.store.postgres.schema import known_steps
 from perdure.store.postgres.statements import STATEMENTS
+from perdure.wiring import open_rows
 from servers.postgres import NoServer, running
 from skipping import skip
 
@@ -67,6 +68,12 @@ def test_no_step_of_the_schema_breaks_a_rule(step) -> None:
 def test_a_postgresql_server_is_told_the_schema_as_it_is_written() -> None:
     assert [POSTGRES.step(step.sql) for step in known_steps()] == [step.sql for step in known_steps()]
     assert any(broken(step.sql, SCHEMA) for step in known_steps())
+
+
+def test_rows_of_a_store_there_are_not_copied() -> None:
+    """It is refused before anybody connects."""
+    with pytest.raises(perdure.Misuse, match="does not know CockroachDB"):
+        open_rows("cockroachdb://me@127.0.0.1:1/shop")
 
 
 async def test_nothing_that_a_server_hears_breaks_a_rule() -> None:

@@ -32,6 +32,8 @@ class Dialect(NamedTuple):
     """It has no other isolation that the store may use."""
     tells_health: bool = True
     """It has the views of a PostgreSQL server's own state."""
+    copies: bool = True
+    """Its rows can be read and written by PostgreSQL's own COPY."""
     notices: tuple[str, ...] = ()
     """What everybody who uses it should know."""
     plain_schema: bool = False
@@ -61,6 +63,7 @@ COCKROACHDB = Dialect(
     hints=False,
     serializable=True,
     tells_health=False,
+    copies=False,
     notices=(UNTRIED,),
     plain_schema=True,
 )

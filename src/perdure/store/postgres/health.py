@@ -160,7 +160,7 @@ def _of_schema(tx: Transaction) -> Iterator[Fact]:
 
 
 def _of_a_copy(tx: Transaction, place: str) -> Iterator[Fact]:
-    if tx.dialect.tells_health and taken_steps(tx) and tx.value("copy_visible") is not None:
+    if tx.dialect.copies and taken_steps(tx) and tx.value("copy_visible") is not None:
         yield copying_from(place, tx.value("copy_origin"))
 
 

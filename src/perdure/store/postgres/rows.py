@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import tuple_row
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
+from perdure.errors import Misuse
 from perdure.store.copying import PREFIX, Key, Row, Table
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.faults import translate
@@ -26,7 +27,10 @@ class PostgresRows:
     """Meets `store.copying.Rows` on a database whose schema is current."""
 
     def __init__(self, url: str) -> None:
+        """Connects. Raises `Misuse` where the server cannot copy, or one of `Unavailable`."""
         connector = Connector(Address(url), _NO_LIMITS, READ_COMMITTED)
+        if not connector.dialect.copies:
+            raise Misuse("`perdure db copy` does not know CockroachDB: its rows are read by PostgreSQL's own COPY")
         self.place = connector.place
         self._connection = connector.dial()
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

@@ -15,7 +15,7 @@ from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from perdure.errors import invariant
-from perdure.store.postgres.dialects import POSTGRES, Dialect
+from perdure.store.postgres.dialects import Dialect
 from perdure.store.postgres.statements import STATEMENTS
 from perdure.store.postgres.wire import Query, Wire
 
@@ -47,7 +47,7 @@ class ServerFacts(NamedTuple):
     start_us: int
 
 
-def server_facts(connection: psycopg.Connection[Any], dialect: Dialect = POSTGRES) -> ServerFacts:
+def server_facts(connection: psycopg.Connection[Any], dialect: Dialect) -> ServerFacts:
     """Ask the server. Raises what the driver raises."""
     rows = connection.execute(dialect.statements["server_facts"].text, prepare=False).fetchall()
     invariant(len(rows) == 1, "a server tells its facts in one row")
@@ -63,8 +63,8 @@ class Session:
         limits: Limits,
         serializable: bool,
         *,
+        dialect: Dialect,
         prepare: bool | None = None,
-        dialect: Dialect = POSTGRES,
     ) -> None:
         self.connection = connection
         self.dialect = dialect

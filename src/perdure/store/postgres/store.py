@@ -11,7 +11,7 @@ from perdure.store.postgres.caller import PostgresCaller
 from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.commits import Announcing, Commits, Quiet
 from perdure.store.postgres.connecting import PREPARE_AUTO, READ_COMMITTED, Address, Connector
-from perdure.store.postgres.dialects import POSTGRES, Dialect
+from perdure.store.postgres.dialects import Dialect
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import LOCK_TURN_MS
 from perdure.store.postgres.job_submission import submit_jobs
@@ -57,7 +57,7 @@ class PostgresStore:
         wakeups: PostgresWakeups,
         caller: PostgresCaller,
         company: Company,
-        dialect: Dialect = POSTGRES,
+        dialect: Dialect,
     ) -> None:
         self.place = place
         self._company = company
