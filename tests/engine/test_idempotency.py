@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from engine.making import KIND, ME, Bench
+from perdure.domain.unique import Unique
 from perdure.engine.build_task import request_hash
-from perdure.engine.requests import Principal, TaskRequest
+from perdure.engine.requests import KindDefinition, Principal, TaskRequest
 from perdure.errors import IdempotencyConflict
 from perdure.store.ledger import Submitted
 
@@ -25,6 +26,29 @@ async def test_another_request_under_the_same_key_is_a_conflict(bench: Bench) ->
     refusal = await bench.refusal(payload=2, idempotency_key="k")
     assert isinstance(refusal, IdempotencyConflict)
     assert refusal.fields["task_id"] == first
+
+
+@pytest.mark.parametrize("more", [{}, {"priority": 7}], ids=["nothing but a key", "more"])
+async def test_a_request_without_a_payload_is_the_same_before_and_after_its_kind_is_known(
+    bench: Bench, more: dict[str, int]
+) -> None:
+    first = await bench.submit(idempotency_key="k", **more)
+    fields = KindDefinition(kind=KIND, schema={"type": "object"}, unique=Unique(by="x"))
+    await bench.engine.declare([fields], ME)
+    assert await bench.submit(idempotency_key="k", **more) == first
+    second = await bench.submit(idempotency_key="l", **more)
+    assert await bench.submit(idempotency_key="l", **more) == second
+    assert isinstance(await bench.refusal(idempotency_key="l", payload={"x": 1}, **more), IdempotencyConflict)
+    await bench.engine.declare([KindDefinition(kind=KIND)], ME)
+    assert await bench.submit(idempotency_key="l", **more) == second
+
+
+async def test_a_task_without_a_payload_is_unique_by_fields_that_are_null(bench: Bench) -> None:
+    unique = Unique(by="x", on_conflict="return_existing")
+    first = await bench.submit(unique=unique)
+    await bench.engine.declare([KindDefinition(kind=KIND, schema={"type": "object"})], ME)
+    assert await bench.submit(unique=unique) == first
+    assert await bench.submit(unique=unique, payload={}) == first
 
 
 async def test_two_of_one_call_race_like_two_calls(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.making import KIND, ME, Bench
 from perdure.domain.retry import Retry
-from perdure.engine.requests import KindDefinition, Principal
+from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, Principal
 from perdure.errors import Invalid
 from perdure.store.definitions import Definition
 from perdure.store.ledger import Submitted
@@ -24,6 +24,24 @@ async def test_a_payload_that_breaks_the_schema_is_refused_with_its_path(bench: 
     assert (await bench.refusal(payload={})).fields["field"] == "payload"
     assert (await bench.refusal(payload={"rows": [{"id": 1}, {}]})).fields["field"] == "payload.rows[1]"
     assert isinstance(await bench.answer(payload={"rows": [{"id": 1}]}), Submitted)
+
+
+@pytest.mark.parametrize("nothing", [None, msgspec.Raw(b"null")], ids=["None", "null"])
+async def test_a_payload_that_says_nothing_is_an_object_without_fields_where_the_kind_takes_one(
+    bench: Bench, nothing: Any
+) -> None:
+    for kind, schema in (("fields", {"type": "object"}), ("any", {}), ("nothing", {"type": "null"})):
+        await bench.engine.declare([KindDefinition(kind=kind, schema=schema)], ME)
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=SCHEMA), KindDefinition(kind="bare")], ME)
+    kinds = ("fields", "any", "nothing", "bare", "unknown")
+    views = [await bench.view(await bench.submit(kind=kind, payload=nothing)) for kind in kinds]
+    assert [view.payload and view.payload.data for view in views] == [b"{}", b"null", b"null", b"null", b"null"]
+    refusal = await bench.refusal(payload=nothing)
+    assert (refusal.fields["field"], '"rows" is a required property' in refusal.message) == ("payload", True)
+    job = JobRequest(name="j", tasks=[JobTaskRequest(kind="fields", name="a", payload=nothing)])
+    of_job = await bench.view((await bench.engine.submit_job(job, ME)).task_ids["a"])
+    assert of_job.payload is not None
+    assert of_job.payload.data == b"{}"
 
 
 async def test_a_raw_payload_is_held_to_the_schema_too(bench: Bench) -> None:

@@ -86,7 +86,8 @@ def _build(
     builder: TaskBuilder,
 ) -> Task:
     task = build_job_task(request, above, if_failed, grower.job_id, builder)
-    return task._replace(rare=task.rare._replace(request_hash=_request_hash(request, task.payload)))
+    payload = task.payload if request.bindings else encoding.as_said(request.payload, task.payload)
+    return task._replace(rare=task.rare._replace(request_hash=_request_hash(request, payload)))
 
 
 def _check_settled(above: Mapping[str, Mapping[str, FailurePolicy]]) -> None:

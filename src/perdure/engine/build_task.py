@@ -27,7 +27,7 @@ _DEFAULT_RETRY = Retry()
 _JSON = encoding.JSON
 _NULL = b"null"
 _NO_FIELDS = b"{}"
-"""The payload of a task that says none, where results of others fill fields of it."""
+"""The payload of a task that says none, where its kind takes fields or results of others fill some."""
 
 
 class Place(NamedTuple):
@@ -87,7 +87,8 @@ class TaskBuilder:
         if _asks_for_nothing_but_a_key(request) and not _is_special(template.kind.defaults):
             rare = template.rare
             if request.idempotency_key is not None:
-                key, asked = check_key(request.idempotency_key), _hash_of({"kind": request.kind}, payload)
+                key = check_key(request.idempotency_key)
+                asked = _hash_of({"kind": request.kind}, encoding.as_said(request.payload, payload))
                 rare = rare._replace(idempotency_key=key, request_hash=asked)
             return Task(self._new_id(), payload, template.terms, rare)
         return self._special(request, template, payload, None)
@@ -166,7 +167,7 @@ class TaskBuilder:
             data = said.data
         else:
             data = encoding.encode(said, "payload", self._payload_max_bytes)
-        if bound and data == _NULL:
+        if data == _NULL and (bound or kind.takes_fields):
             data = _NO_FIELDS
         if kind.schema is not None and not kind.is_known_to_take(said):
             kind.check_payload(data, bound)
@@ -208,7 +209,7 @@ class TaskBuilder:
             delay_us=times.delay_us,
             run_at_us=times.run_at_us,
             idempotency_key=key,
-            request_hash=None if key is None else request_hash(request, payload),
+            request_hash=None if key is None else request_hash(request, encoding.as_said(request.payload, payload)),
             job=place.job if place else None,
             name=place.name if place else None,
             waits=place.waits if place else 0,

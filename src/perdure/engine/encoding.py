@@ -78,6 +78,14 @@ def body(value: Any, field: str, limit_bytes: int) -> Body:
     return Body(encode(value, field, limit_bytes), JSON)
 
 
+def as_said(value: Any, payload: str) -> str:
+    """The payload by which the same request is known again: null where its `value` says none.
+
+    Whatever its kind makes of that: a kind may be declared between two sendings of one request.
+    """
+    return "null" if payload == "{}" and encode(value, "payload", limits.PAYLOAD_MAX_BYTES) == b"null" else payload
+
+
 def builtins(value: Any) -> Any:
     """`value` as dicts, lists, texts and numbers, without the way over JSON."""
     return msgspec.to_builtins(value, enc_hook=_encode_foreign, str_keys=True)

@@ -97,6 +97,11 @@ class Kind:
             self._same = payload.schema
         return payload.schema is self._same
 
+    @property
+    def takes_fields(self) -> bool:
+        """Whether payloads have to be objects: then one that says nothing is an object without fields."""
+        return self.schema is not None and self.schema.get("type") == "object"
+
     def gates(self, payload: str, queue: str, priority: int) -> list[Gate]:
         """The gates that a task with this payload has to pass, by the kind's limits and the turns of its keys."""
         said, fair_by = self.defaults.limits, self.defaults.fair_by

@@ -26,7 +26,9 @@ class Principal(NamedTuple):
 
 
 class TaskRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One task to be. `payload` is any value that msgspec encodes, or a `msgspec.Raw` of JSON."""
+    """One task to be. `payload` is any value that msgspec encodes, or a `msgspec.Raw` of JSON. None, where the kind is
+    known to take fields, is an object without fields.
+    """
 
     kind: str
     payload: Any = None
