@@ -60,6 +60,8 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(perdure: Perdure):
         answer = perdure("schedule", "apply", "crew.yaml")
         assert answer.code == 2
         assert said in answer.err, answer.err
+        dry = perdure("schedule", "apply", "crew.yaml", "--dry-run")
+        assert (dry.code, dry.out, dry.err) == (2, "", answer.err)
 
 
 def test_one_schedule_is_shown_paused_resumed_asked_for_and_deleted(perdure: Perdure):

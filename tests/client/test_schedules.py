@@ -44,7 +44,12 @@ async def test_schedules_over_http_are_as_those_of_an_engine(tmp_path: Path) -> 
             for call in (remote.pause, remote.resume, remote.trigger):
                 with pytest.raises(NotFound):
                     await call("nobody", ME)
-            await ApplySchedules(remote)("crew", {"x": DAILY}, ME)
+            wrong = {"x": DAILY, "y": {"cron": "nonsense", "task": {"kind": "k"}}}
+            with pytest.raises(Invalid):
+                await ApplySchedules(remote)("crew", wrong, ME, dry_run=True)
+            planned = await ApplySchedules(remote)("crew", {"x": DAILY}, ME, dry_run=True)
+            assert (await remote.page(ME, 10, None, "crew")).schedules == []
+            assert await ApplySchedules(remote)("crew", {"x": DAILY}, ME) == planned
             page = await remote.page(ME, 10, None, "crew")
             assert [each.name for each in page.schedules] == ["x"]
             assert await remote.page(ME, 1) == await here.page(ME, 1)

@@ -1,11 +1,13 @@
 """Instants that somebody asks for, what is shown of schedules, and declared sets, in virtual time."""
 
+from typing import Any
+
 import pytest
 
 from engine.making import KIND, ME, Bench
 from engine.test_schedules import MINUTE, SECOND, came, declare, definition, fire, pass_, stands
 from perdure.engine.apply_schedules import ApplySchedules, Step
-from perdure.engine.requests import JobRequest, JobTaskRequest, Principal, TaskRequest
+from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition, Principal, TaskRequest
 from perdure.engine.schedule_definition import ScheduleDefinition
 from perdure.errors import IdempotencyConflict, Invalid, Malformed, NotFound, Overloaded
 
@@ -110,6 +112,35 @@ async def test_another_organization_sees_and_touches_nothing(bench: Bench) -> No
     assert not await bench.engine.schedules.delete("s", other)
     with pytest.raises(NotFound):
         await bench.engine.schedules.pause("s", other)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"task": {"kind": "taker", "payload": {"x": "one"}}}, "payload.x"),
+        ({"task": {"kind": "taker"}}, "payload"),
+        ({"task": {"kind": KIND}, "cron": "61 3 * * *"}, "cron"),
+        ({"task": {"kind": KIND, "payload": "\0"}}, "task.payload"),
+    ],
+)
+async def test_a_dry_run_refuses_what_would_be_refused(bench: Bench, wrong: dict[str, Any], field: str) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    await bench.engine.declare([KindDefinition(kind="taker", schema=schema)], ME)
+    apply = ApplySchedules(bench.engine.schedules)
+    await apply("crew", {"a": definition(), "gone": definition()}, ME)
+    before = await bench.engine.schedules.page(ME, 10)
+    for name in ("a", "b"):
+        wanted = {"a": definition(), name: {"every": 60, "task": {"kind": KIND}}}
+        assert Step("gone", "delete") in await apply("crew", wanted, ME, dry_run=True)
+        said = {**({} if "cron" in wrong else {"cron": "@daily"}), **wrong}
+        with pytest.raises(Invalid) as dry:
+            await apply("crew", {"a": definition(), name: said}, ME, dry_run=True)
+        assert await bench.engine.schedules.page(ME, 10) == before
+        with pytest.raises(Invalid) as refusal:
+            await apply("crew", {"a": definition(), name: said}, ME)
+        assert (dry.value.message, dry.value.fields) == (refusal.value.message, refusal.value.fields)
+        assert dry.value.fields["schedule"] == name
+        assert dry.value.fields["field"] == field
 
 
 async def test_a_set_converges(bench: Bench) -> None:

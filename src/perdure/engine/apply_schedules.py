@@ -10,7 +10,10 @@ from perdure.engine.names import check_title
 from perdure.engine.requests import Principal
 from perdure.engine.schedule_definition import ScheduleDefinition, definition_of, document_of
 from perdure.engine.schedule_views import Definition, ScheduleOperations, ScheduleView
-from perdure.errors import Invalid, Refused
+from perdure.errors import Invalid, PreconditionFailed, Refused
+
+_NEVER = "never"
+"""A tag that no schedule has: to put over that checks everything, and stores nothing."""
 
 Action = Literal["create", "change", "delete", "keep"]
 
@@ -34,23 +37,27 @@ class ApplySchedules:
     ) -> list[Step]:
         """What was done, or with `dry_run` what would be. Raises `Invalid` where a schedule belongs to another set.
 
-        Schedules are put one after the other, by name; what is wrong with one leaves it and those after it undone.
+        A dry run refuses what would be refused, and needs the same right. Schedules are put one after the other, by
+        name; what is wrong with one leaves it and those after it undone.
         """
         check_title(name, "set")
         wanted = {each: _of_set(schedules[each], name) for each in sorted(schedules)}
         steps = [await self._step(each, definition, name, by) for each, definition in wanted.items()]
         gone = [each.name for each in await self._all(name, by) if each.name not in wanted]
         steps += [Step(each, "delete") for each in gone]
-        for step in () if dry_run else steps:
-            if step.action == "delete":
+        for step in steps:
+            if step.action in ("create", "change"):
+                await self._put(step.name, wanted[step.name], by, dry_run)
+            elif step.action == "delete" and not dry_run:
                 await self._operations.delete(step.name, by)
-            elif step.action != "keep":
-                await self._put(step.name, wanted[step.name], by)
         return steps
 
-    async def _put(self, schedule: str, wanted: ScheduleDefinition, by: Principal) -> None:
+    async def _put(self, schedule: str, wanted: ScheduleDefinition, by: Principal, dry_run: bool) -> None:
         try:
-            await self._operations.put(schedule, wanted, by)
+            await self._operations.put(schedule, wanted, by, _NEVER if dry_run else None)
+        except PreconditionFailed:
+            if not dry_run:
+                raise
         except Refused as refusal:
             refusal.fields["schedule"] = schedule
             raise
