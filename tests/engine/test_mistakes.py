@@ -55,3 +55,8 @@ def test_of_many_choices_none_is_told_but_the_nearest():
     fields = [f"field_{number}" for number in range(mistakes.SHOWN_CHOICES + 1)]
     assert mistakes.unknown_field("xyz", fields) == "there is no field 'xyz'"
     assert mistakes.unknown_field("feld_3", fields).endswith("did you mean 'field_3'?")
+
+
+def test_a_very_long_name_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mistakes.difflib, "get_close_matches", lambda *_: pytest.fail("compared"))
+    assert mistakes.unknown_field("x" * (mistakes.GIVEN_MAX_CHARS + 1), ["a"]).endswith("; there is a")

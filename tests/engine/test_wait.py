@@ -8,7 +8,7 @@ import pytest
 from engine.making import DONE, KIND, ME, Bench, QuietHub
 from perdure.domain.states import Reason, TaskState
 from perdure.engine.requests import TaskRequest
-from perdure.engine.wait import POLL_SECONDS, WaitEnded
+from perdure.engine.wait import POLL_SECONDS, VERIFY_SECONDS, WaitEnded
 from perdure.errors import Invalid, Malformed, Misuse, NotFound, StoreUnreachable, WaitTimedOut
 from perdure.store.ledger import Submitted
 from perdure.store.views import Ended
@@ -223,3 +223,15 @@ async def test_another_organizations_task_is_unknown(bench: Bench) -> None:
     task_id = await bench.submit()
     with pytest.raises(NotFound):
         await bench.engine.wait_ended("other", [task_id], 1.0)
+
+
+async def test_what_is_removed_before_its_end_was_seen_is_not_waited_for_for_ever() -> None:
+    scene = Scene()
+    known = asyncio.create_task(scene.wait("default", IDS[:2], None, known=True))
+    waiting = scene.begin(*IDS[2:4])
+    await asyncio.sleep(POLL_SECONDS)
+    scene.views.known -= {IDS[1], IDS[2]}
+    for each, gone in ((known, IDS[1]), (waiting, IDS[2])):
+        with pytest.raises(NotFound) as error:
+            await asyncio.wait_for(each, VERIFY_SECONDS + 2 * POLL_SECONDS)
+        assert error.value.fields["id"] == gone

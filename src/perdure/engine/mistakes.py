@@ -11,6 +11,8 @@ from msgspec import inspect
 
 SHOWN_CHOICES = 30
 """Of more than so many only the nearest is told."""
+GIVEN_MAX_CHARS = 100
+"""Nothing is near to what is longer, and comparing costs time for each character."""
 
 _STEP = re.compile(r"\.([^.\[]+)|\[(?:\d+|\.\.\.)\]")
 _ENUM = re.compile(r"Invalid enum value (.*)", re.DOTALL)
@@ -44,7 +46,7 @@ def _under(place: str, name: str) -> str:
 
 
 def _instead(given: str, choices: list[str]) -> str:
-    near = difflib.get_close_matches(given, choices, 1)
+    near = difflib.get_close_matches(given, choices, 1) if len(given) <= GIVEN_MAX_CHARS else ()
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; there is {', '.join(choices)}" if 0 < len(choices) <= SHOWN_CHOICES else ""

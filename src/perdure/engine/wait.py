@@ -13,6 +13,8 @@ POLL_SECONDS = 3.0
 ASK_MAX_IDS = 1_000
 VERIFY_MAX_IDS = 100
 """For how many unknown ids at a time it is checked that there are such tasks."""
+VERIFY_SECONDS = 30.0
+"""How often it is looked whether what is waited for is still there: a task can be removed before its end was seen."""
 REST_FACTOR = 2.0
 REST_MAX_SECONDS = 0.25
 SHOWN_IDS = 3
@@ -64,7 +66,7 @@ class WaitEnded:
         """How the tasks ended, in the order asked; with `any_of` those that have, as soon as one has.
 
         `timeout` is seconds; `None` waits for ever. `known`: the caller has seen that there are such tasks. Raises
-        `WaitTimedOut`, `NotFound` for an unknown task, `Malformed`.
+        `WaitTimedOut`, `NotFound` for an unknown task and for one that was removed meanwhile, `Malformed`.
         """
         wanted = list(dict.fromkeys(ids.parse(each) for each in task_ids))
         if timeout is not None and timeout < 0:
@@ -125,10 +127,14 @@ class WaitEnded:
 
     async def _watch(self, subscription: Subscription) -> None:
         clock = asyncio.get_running_loop()
+        verified = clock.time()
         try:
             while True:
                 await subscription.wait(POLL_SECONDS)
                 started = clock.time()
+                if started - verified >= VERIFY_SECONDS:
+                    verified = started
+                    self._doubt_all()
                 try:
                     for organization in list(self._waiters):
                         await self._look(organization)
@@ -176,6 +182,11 @@ class WaitEnded:
                     raise NotFound(f"there is no task {task_id}", what="task", id=task_id)
                 waiter.unverified.discard(task_id)
                 budget -= 1
+
+    def _doubt_all(self) -> None:
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.unverified |= waiter.open
 
     def _fail_all(self, error: Exception) -> None:
         for waiters in self._waiters.values():

@@ -36,7 +36,9 @@ async def _ended(operations: Operations, organization: str, job_id: str) -> JobV
     while (view := await _found(operations.views, organization, job_id)).state not in JOB_ENDED:
         open_ids = await _last_open(operations.views, organization, job_id)
         if open_ids:
-            await operations.wait_ended(organization, open_ids, None, known=True)
+            # One that was removed meanwhile is no reason to wait on: the job itself may be gone.
+            with contextlib.suppress(NotFound):
+                await operations.wait_ended(organization, open_ids, None, known=True)
         else:
             # Its last task ended between the two looks, or others come.
             await asyncio.sleep(LOOK_AGAIN_SECONDS)

@@ -102,9 +102,7 @@ async def test_a_commit_whose_outcome_the_server_does_not_know_is_sent_again_and
         doubtful.append(session)
         if done:
             commit(session, hint)
-        raise errors.StatementCompletionUnknown(
-            "result is ambiguous: nobody knows whether it was committed"
-        )
+        raise errors.StatementCompletionUnknown("result is ambiguous: nobody knows whether it was committed")
 
     async with opened(postgres_database.replace("postgresql", scheme)) as store:
         monkeypatch.setattr(Session, "commit", doubt_the_first)
