@@ -15,18 +15,18 @@ from bench.contestants import CELERY, OURS, PGQUEUER, PROCRASTINATE, Contestant
 from bench.environments import NotInstalled
 from bench.faults.cases import CASES, Case
 from bench.faults.servers import serving
-from bench.faults.stage import Outcome, stage
+from bench.faults.stage import NotUnderLoad, Outcome, stage
 
 SYSTEMS = (OURS, PGQUEUER, PROCRASTINATE, CELERY)
 KEPT = Path(__file__).parents[1] / "FAULTS.md"
 HEAD = (
-    "| system | case | tasks | lost | ended twice | begun twice | left unfinished | s to the last end | note |",
+    "| system | case | tasks | lost | ended twice | begun twice | unfinished | s to the last end | note |",
     "|---|---|---|---|---|---|---|---|---|",
 )
 EXPLAINED = """
 lost: acknowledged, and not run to the end within 100 s of the last fault. ended twice: the handler came to its end
-more than once. begun twice: what was under way at the fault has to be, where its run cannot have been finished. left
-unfinished: by the system's own tables at the end.
+more than once. begun twice: what was under way at the fault has to be, where its run cannot have been finished.
+unfinished: by the system's own tables at the end. -: not measured in this case.
 
 Leases, heartbeats and visibility are ten seconds wherever that can be said, eight tasks at once, the same supervisor
 (a worker that has ended is started again after a second), the same handlers. Keys (idempotency key, `dedupe_key`,
@@ -37,8 +37,10 @@ shows; Celery acknowledges late, on a Valkey that syncs each write.
 
 def row(contestant: Contestant, case: Case, outcome: Outcome) -> str:
     """One line of the table."""
-    what = f"| {contestant.name} | {case.name} ({case.numbers}) | {outcome.tasks} | {outcome.lost} | {outcome.twice} "
-    return what + f"| {outcome.begun_again} | {outcome.stuck} | {outcome.seconds:.1f} | {outcome.note} |"
+    measured = (outcome.tasks, outcome.lost, outcome.ended_twice, outcome.begun_twice, outcome.unfinished)
+    seconds = None if outcome.seconds is None else f"{outcome.seconds:.1f}"
+    figures = " | ".join("-" if each is None else str(each) for each in (*measured, seconds))
+    return f"| {contestant.name} | {case.name} ({case.numbers}) | {figures} | {outcome.note} |"
 
 
 def play(contestants: list[Contestant], cases: list[Case]) -> Iterator[str]:
@@ -48,7 +50,7 @@ def play(contestants: list[Contestant], cases: list[Case]) -> Iterator[str]:
             try:
                 with serving(contestant.server) as server, stage(contestant, server) as begun:
                     yield row(contestant, case, case.run(begun))
-            except NotInstalled as reason:
+            except (NotInstalled, NotUnderLoad) as reason:
                 yield f"| {contestant.name} | {case.name} ({case.numbers}) | | | | | | | {reason} |"
 
 

@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 from bench.faults.stage import Outcome, Stage, kill
 
-STARTS_SECONDS = 30.0
 PATIENCE_SECONDS = 100.0
 """A task that has not ended so long after the last fault counts as lost."""
 PAUSE_SECONDS = 15.0
 """Longer than the lease."""
 POISONED_SECONDS = 50.0
+"""So long after its first run a task that kills its worker is looked at."""
 
 
 def worker_killed(stage: Stage) -> Outcome:
     """SIGKILL for the worker's whole group in the middle of 200 tasks of 0.2 s; a supervisor starts another."""
     stage.submit(0, 200, 0.2).wait(60)
     stage.work()
-    stage.until(lambda: stage.ended() >= 60, STARTS_SECONDS)
+    stage.wait_for_ends(60)
     kill(stage.worker)
     return stage.judge(time.monotonic(), PATIENCE_SECONDS)
 
@@ -30,7 +30,7 @@ def server_restarts(stage: Stage) -> Outcome:
     """The server is ended at once and started again, three times, under load."""
     client = stage.submit(0, 400, 0.1, 0.02)
     stage.work()
-    stage.until(lambda: stage.ended() >= 20, STARTS_SECONDS)
+    stage.wait_for_ends(20)
     for _ in range(3):
         stage.server.restart()
         time.sleep(3.0)
@@ -44,7 +44,7 @@ def connections_cut(stage: Stage) -> Outcome:
     """The server breaks every connection to the database, five times, under load."""
     client = stage.submit(0, 300, 0.1, 0.02)
     stage.work()
-    stage.until(lambda: stage.ended() >= 20, STARTS_SECONDS)
+    stage.wait_for_ends(20)
     cut = 0
     for _ in range(5):
         cut += stage.server.cut(stage.url)
@@ -58,11 +58,12 @@ def client_killed(stage: Stage) -> Outcome:
     """A client is killed between a submit and its answer, thirty times; the next asks again what was not answered."""
     stage.work()
     stage.submit(0, 1, 0.0).wait(60)
-    chance = random.Random(stage.left)
+    stage.wait_for_ends(1)
+    chance = random.Random(stage.name)
     for number in range(1, 31):
         client = stage.submit(0, 10_000, 0.0)
         enough = len(stage.notes.numbers("answered")) + number % 3 + 1
-        stage.until(lambda enough=enough: len(stage.notes.numbers("answered")) >= enough, STARTS_SECONDS)
+        stage.under_load(lambda enough=enough: len(stage.notes.numbers("answered")) >= enough, f"answer {enough}")
         time.sleep(chance.uniform(0.0, 0.01))
         kill(client)
     healed = time.monotonic()
@@ -74,7 +75,7 @@ def worker_stands_still(stage: Stage) -> Outcome:
     """SIGSTOP for longer than the lease in the middle of 60 tasks of 0.4 s, another worker beside it, then SIGCONT."""
     stage.submit(0, 60, 0.4).wait(60)
     stage.work()
-    stage.until(lambda: stage.ended() >= 10, STARTS_SECONDS)
+    stage.wait_for_ends(10)
     os.killpg(stage.worker.pid, signal.SIGSTOP)
     stopped = time.monotonic()
     stage.start("work")
@@ -84,15 +85,16 @@ def worker_stands_still(stage: Stage) -> Outcome:
 
 
 def poison(stage: Stage) -> Outcome:
-    """A task that kills its worker; a supervisor starts another each time. `again` is how many runs it had."""
+    """A task that kills its worker; a supervisor starts another each time.
+
+    It has no end by which it could be lost or end twice; the note tells how many runs it had.
+    """
     stage.submit(0, 1, -1.0).wait(60)
     stage.work()
-    began = time.monotonic()
-    stage.until(lambda: stage.server.pending(stage.url, stage.left) == 0 and stage.notes.effects("start"), 1.0)
-    while time.monotonic() < began + POISONED_SECONDS:
-        time.sleep(0.2)
-    runs = stage.notes.runs("start")[0]
-    return Outcome(1, 0, 0, 0, stage.server.pending(stage.url, stage.left), POISONED_SECONDS, f"{runs} runs")
+    stage.under_load(lambda: stage.notes.runs("start")[0], "the first run")
+    time.sleep(POISONED_SECONDS)
+    answered, runs = len(stage.notes.numbers("answered")), stage.notes.runs("start")[0]
+    return Outcome(answered, None, None, None, stage.unfinished(), None, f"{runs} runs")
 
 
 class Case(NamedTuple):

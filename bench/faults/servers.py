@@ -26,7 +26,7 @@ class Server(Protocol):
     def fresh(self, name: str) -> str:
         """The URL of an empty database."""
 
-    def pending(self, url: str, left: str) -> int:
+    def unfinished(self, url: str, counted_by: str) -> int:
         """How many tasks a system's own tables say are unfinished."""
 
     def restart(self) -> None:
@@ -50,10 +50,10 @@ class PostgresAt:
             admin.execute(f"CREATE DATABASE {name.lower()}_{self._made}".encode())
         return self._server.url(f"{name.lower()}_{self._made}")
 
-    def pending(self, url: str, left: str) -> int:
+    def unfinished(self, url: str, counted_by: str) -> int:
         """How many tasks a system's own tables say are unfinished."""
         with psycopg.connect(url, autocommit=True) as looker:
-            [(count,)] = looker.execute(left.encode()).fetchall()
+            [(count,)] = looker.execute(counted_by.encode()).fetchall()
         return int(count)
 
     def restart(self) -> None:
@@ -111,9 +111,9 @@ class ValkeyAt:
         self._asking.ask("FLUSHALL")
         return f"redis://127.0.0.1:{self._port}/0"
 
-    def pending(self, url: str, left: str) -> int:
+    def unfinished(self, url: str, counted_by: str) -> int:
         """How many tasks its lists and hashes hold."""
-        return sum(int(self._asking.ask(command)) for command in left.split(";"))
+        return sum(int(self._asking.ask(command)) for command in counted_by.split(";"))
 
     def restart(self) -> None:
         """End it as a crash would, and start it again."""

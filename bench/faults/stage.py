@@ -18,6 +18,8 @@ from bench.environments import ROOT, python_of
 from bench.faults.notes import Notes
 from bench.faults.servers import Server
 
+STARTS_SECONDS = 30.0
+"""So long a system has to come under load."""
 BACK_SECONDS = 1.0
 """After so long a supervisor starts a worker again that has ended."""
 LOOK_SECONDS = 0.05
@@ -25,19 +27,23 @@ QUIET_SECONDS = 3.0
 """So long nothing more may run before a system counts as done."""
 
 
+class NotUnderLoad(Exception):
+    """The system did nothing that a fault could have met."""
+
+
 class Outcome(NamedTuple):
-    """What became of the tasks of one case."""
+    """What became of the tasks of one case; None is what the case does not measure."""
 
     tasks: int
-    lost: int
+    lost: int | None
     """Acknowledged, never run to the end."""
-    twice: int
+    ended_twice: int | None
     """Run to the end more than once."""
-    begun_again: int
+    begun_twice: int | None
     """Begun more than once; those under way at the fault have to be."""
-    stuck: int
+    unfinished: int
     """What the system's own tables say is unfinished."""
-    seconds: float
+    seconds: float | None
     """From the last fault to the last end of a task."""
     note: str = ""
 
@@ -47,7 +53,8 @@ class Stage:
 
     def __init__(self, contestant: Contestant, server: Server, folder: Path) -> None:
         self.server = server
-        self.left = contestant.left
+        self.name = contestant.name
+        self._counted_by = contestant.left
         self.url = server.fresh(contestant.name)
         self.notes = Notes(folder)
         self.restarts = 0
@@ -101,20 +108,32 @@ class Stage:
             time.sleep(LOOK_SECONDS)
         return True
 
-    def ended(self) -> int:
-        """How many tasks have come to their end."""
-        return len(self.notes.runs("end"))
+    def under_load(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for what has to be before a fault. Raises `NotUnderLoad` when it does not come."""
+        if not self.until(condition, STARTS_SECONDS):
+            raise NotUnderLoad(f"not under load: {what} did not come in {STARTS_SECONDS:.0f} s")
+
+    def wait_for_ends(self, count: int) -> None:
+        """Wait until so many tasks have come to their end. Raises `NotUnderLoad` when they do not."""
+        self.under_load(lambda: len(self.notes.runs("end")) >= count, f"the end of {count} tasks")
+
+    def unfinished(self) -> int:
+        """How many tasks the system's own tables say are unfinished. Raises what the server's driver does."""
+        return self.server.unfinished(self.url, self._counted_by)
 
     def judge(self, healed: float, patience: float, note: str = "") -> Outcome:
-        """Wait until all that was acknowledged has ended and is quiet, or for so many seconds; then count."""
-        self.until(lambda: self.notes.numbers("answered") <= self.notes.runs("end").keys(), patience)
-        stuck = self._stuck()
+        """Wait until all that was acknowledged has ended and is quiet, or so many seconds from `healed`; then count."""
+        self.until(
+            lambda: self.notes.numbers("answered") <= self.notes.runs("end").keys(),
+            healed + patience - time.monotonic(),
+        )
+        unfinished = self.unfinished()
         begun = sum(self.notes.runs("start").values())
         until = time.monotonic() + QUIET_SECONDS
         while time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
-            stuck = self._stuck()
-            if (now := sum(self.notes.runs("start").values())) != begun or stuck:
+            unfinished = self.unfinished()
+            if (now := sum(self.notes.runs("start").values())) != begun or unfinished:
                 begun, until = now, min(until + LOOK_SECONDS, healed + patience)
         acknowledged, ends = self.notes.numbers("answered"), self.notes.runs("end")
         last = max((each.at for each in self.notes.effects("end")), default=healed)
@@ -123,15 +142,10 @@ class Stage:
             len(acknowledged - ends.keys()),
             sum(count > 1 for count in ends.values()),
             sum(count > 1 for count in self.notes.runs("start").values()),
-            stuck,
+            unfinished,
             max(0.0, last - healed),
             note,
         )
-
-    def _stuck(self) -> int:
-        with contextlib.suppress(Exception):
-            return self.server.pending(self.url, self.left)
-        return -1
 
     def close(self) -> None:
         """End all."""
