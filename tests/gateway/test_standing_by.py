@@ -9,6 +9,7 @@ from gateway.asking import Answered, Asker
 from gateway.lives import REQUEST, WORKER, registered, submitted
 from perdure.domain.attempt import Lease
 from perdure.gateway.claim_line import Around, Line, StandingClaim, Wanted
+from perdure.gateway.claim_pool import POLL_SECONDS
 from perdure.store.claims import nothing_stands_by
 
 SECOND = "0198c5a4-7f3e-7abc-8def-000000000002"
@@ -154,6 +155,93 @@ async def test_what_came_for_a_claim_that_was_cancelled_is_given_back(asker: Ask
     assert [each["state"] for each in attempts] == ["released"]
     again = await asker.ask("POST", "/v1/worker/claim", claim_body(1, wait=0))
     assert task_ids(again) == [task_id]
+
+
+async def settled(asker: Asker, answer: Answered) -> list[str]:
+    """What the worker hears that ran what it was answered with."""
+    outcome = {"outcome": "succeeded", "result": None}
+    said = [{"hold": lease["hold"], "outcome": outcome} for lease in answer.json["leases"]]
+    told = await asker.ask("POST", "/v1/worker/settle", {"settlements": said})
+    return [each["answer"] for each in told.json["answers"]]
+
+
+async def test_what_came_for_a_claim_that_was_cut_goes_to_the_same_request_that_waits(asker: Asker):
+    await registered(asker)
+    first, second = await waiting(asker, 1), await waiting(asker, 1)
+    first.cancel()
+    task_id = await submitted(asker)
+    async with asyncio.timeout(POLL_SECONDS / 2):
+        answer = await second
+    assert task_ids(answer) == [task_id]
+    assert await settled(asker, answer) == ["applied"]
+    assert asker.gateway._pool._repeats._here == {}
+
+
+@pytest.fixture
+def slow(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set it, and the answer of the store to the first claim arrives at last."""
+    arrives, claims = asyncio.Event(), 0
+    claim = asker.system.engine.claim
+
+    async def late(*args: Any, **options: Any) -> Any:
+        nonlocal claims
+        claims += 1
+        first = claims == 1
+        leases = await claim(*args, **options)
+        if first:
+            await arrives.wait()
+        return leases
+
+    monkeypatch.setattr(asker.system.engine, "claim", late)
+    return arrives
+
+
+async def under_way(asker: Asker, number: int, task_id: str) -> "asyncio.Task[Answered]":
+    """A claim that has leased the task in the store, and does not know yet."""
+    claim = asyncio.create_task(asker.ask("POST", "/v1/worker/claim", claim_body(number)))
+    async with asyncio.timeout(10):
+        while await state_of(asker, task_id) != "leased":
+            await asyncio.sleep(0)
+    return claim
+
+
+async def test_a_claim_whose_client_has_gone_gives_nothing_back_that_the_same_request_was_answered_with(
+    asker: Asker, slow: asyncio.Event
+):
+    await registered(asker)
+    task_id = await submitted(asker)
+    first = await under_way(asker, 1, task_id)
+    second = await asker.ask("POST", "/v1/worker/claim", claim_body(1, wait=0))
+    assert task_ids(second) == [task_id]
+    asker.leave.set()
+    slow.set()
+    assert task_ids(await first) == []
+    assert await settled(asker, second) == ["applied"]
+
+
+async def test_the_last_one_of_a_request_that_was_not_answered_gives_back(asker: Asker, slow: asyncio.Event):
+    await registered(asker)
+    task_id = await submitted(asker)
+    first = await under_way(asker, 1, task_id)
+    asker.leave.set()
+    second = await asker.ask("POST", "/v1/worker/claim", claim_body(1))
+    assert (task_ids(second), await state_of(asker, task_id)) == ([], "leased")
+    slow.set()
+    assert (task_ids(await first), await state_of(asker, task_id)) == ([], "queued")
+    asker.leave.clear()
+    again = await asker.ask("POST", "/v1/worker/claim", claim_body(1, wait=0))
+    assert task_ids(again) == [task_id]
+    assert await settled(asker, again) == ["applied"]
+
+
+async def test_a_request_that_comes_late_and_once_more_gives_nothing_back_that_it_was_answered_with(asker: Asker):
+    await registered(asker)
+    task_id = await submitted(asker)
+    answer = await asker.ask("POST", "/v1/worker/claim", claim_body(1, wait=0))
+    asker.leave.set()
+    late = await asker.ask("POST", "/v1/worker/claim", claim_body(1, wait=0))
+    assert (task_ids(answer), task_ids(late)) == ([task_id], [])
+    assert await settled(asker, answer) == ["applied"]
 
 
 async def test_whose_time_has_passed_stands_by_no_more(asker: Asker):

@@ -25,6 +25,11 @@ class Wanted(NamedTuple):
     told: WorkerOrder | None = None
     """What the worker knows to be ordered: its claim waits no longer than it is true."""
 
+    @property
+    def request(self) -> tuple[str, str]:
+        """What is the same when a worker sends its claim again."""
+        return self.worker_id, self.request_id
+
 
 class Place:
     """A worker in its line. `leases` is done when it was served, with none when it is to wait no more; the store was

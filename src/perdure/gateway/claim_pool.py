@@ -14,6 +14,7 @@ from perdure.domain.outcome import HandedBack
 from perdure.engine.engine import Operations
 from perdure.errors import PerdureError, Unavailable
 from perdure.gateway.claim_line import Around, Line, Place, StandingClaim, Wanted
+from perdure.gateway.claim_repeats import Repeats
 from perdure.gateway.presence import Presence
 from perdure.store.ledger import WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Subscription, Topic
@@ -50,6 +51,7 @@ class ClaimPool:
         self._lines: dict[LineKey, Line] = {}
         self._line_of: dict[str, LineKey] = {}
         self._spent: dict[str, int] = {}
+        self._repeats = Repeats()
         self._server: asyncio.Task[None] | None = None
         self._subscription: Subscription | None = None
         self._giving_back: set[asyncio.Task[None]] = set()
@@ -97,8 +99,19 @@ class ClaimPool:
     async def claim(self, wanted: Wanted, wait: float, gone: Callable[[], Awaitable[None]]) -> Claimed:
         """At most `wanted.most` leases. When there are none, wait for some, at most `wait` seconds.
 
-        `gone` returns when the client has gone away: then what was leased for it is given back at once.
+        `gone` returns when the client has gone away: then what was leased for it is given back at once, unless the
+        same request is here once more, or was answered with leases.
         """
+        self._repeats.enter(wanted)
+        try:
+            claimed = await self._get(wanted, wait, gone)
+            if claimed.leases:
+                self._repeats.answer(wanted)
+            return claimed
+        finally:
+            await self._leave(wanted)
+
+    async def _get(self, wanted: Wanted, wait: float, gone: Callable[[], Awaitable[None]]) -> Claimed:
         began = asyncio.get_running_loop().time()
         asked = began
         self._presence.sign(wanted.worker_id)
@@ -109,8 +122,11 @@ class ClaimPool:
                 leases, asked = await self._wait_in_line(wanted, wait, watch)
             else:
                 await asyncio.sleep(0)
+            if not leases and not watch.done() and self._repeats.undelivered(wanted):
+                asked = asyncio.get_running_loop().time()
+                leases = await self._claim(wanted)
             if leases and watch.done():
-                await self._give_back(wanted, leases)
+                self._keep(wanted, leases)
                 return Claimed([])
         finally:
             # Its end is not waited for: whoever was served shall begin.
@@ -121,7 +137,7 @@ class ClaimPool:
     def _is_dry(self, wanted: Wanted) -> bool:
         """Whether there is nothing for a claim that is new: workers wait who may have the same, and may work."""
         line = self._lines.get(self._line_of.get(wanted.worker_id, wanted.worker_id))
-        if wanted.told is not WorkerOrder.WORK or not line:
+        if wanted.told is not WorkerOrder.WORK or not line or self._repeats.undelivered(wanted):
             return False
         return any(place.waits and self._may_work(place.wanted.worker_id) for place in line.places)
 
@@ -141,7 +157,7 @@ class ClaimPool:
                 return await place.leases, place.asked
         except asyncio.CancelledError:
             if not place.leases.cancel() and not place.leases.cancelled():
-                await asyncio.shield(self._give_back(wanted, place.leases.result()))
+                self._keep(wanted, place.leases.result())
             raise
         finally:
             self.answering = False
@@ -179,18 +195,21 @@ class ClaimPool:
     async def _serve_place(self, place: Place, line: Line) -> int:
         """Claim for a place, and return how many leases there were. Without any, it waits on behind the others."""
         place.asked = asyncio.get_running_loop().time()
+        self._repeats.enter(place.wanted)
         try:
             leases = await self._claim(place.wanted)
+            if not place.waits:
+                self._keep(place.wanted, leases)
+            elif leases:
+                place.leases.set_result(leases)
+            else:
+                line.places.append(place)
+            return len(leases)
         except BaseException:
             line.places.append(place)
             raise
-        if not place.waits:
-            await self._give_back(place.wanted, leases)
-        elif leases:
-            place.leases.set_result(leases)
-        else:
-            line.places.append(place)
-        return len(leases)
+        finally:
+            await self._leave(place.wanted)
 
     # What lines ask for
 
@@ -208,9 +227,9 @@ class ClaimPool:
         self.answering = True
 
     def _spare(self, wanted: Wanted, leases: list[Lease]) -> None:
-        giving = asyncio.create_task(self._give_back(wanted, leases), name="perdure-gateway-give-back")
-        self._giving_back.add(giving)
-        giving.add_done_callback(self._giving_back.discard)
+        self._repeats.enter(wanted)
+        self._keep(wanted, leases)
+        self._give_back(wanted, self._repeats.leave(wanted))
 
     async def _claim(self, wanted: Wanted) -> list[Lease]:
         return await self._operations.claim(wanted.worker_id, wanted.most, self._request_id(wanted))
@@ -219,14 +238,38 @@ class ClaimPool:
         times = self._spent.get(wanted.request_id)
         return wanted.request_id if times is None else f"{wanted.request_id}.{times}"
 
-    async def _give_back(self, wanted: Wanted, leases: Sequence[Lease]) -> None:
-        """Hand back what nobody will run. The same request again then gets attempts of its own."""
+    # What cannot be delivered
+
+    def _keep(self, wanted: Wanted, leases: Sequence[Lease]) -> None:
+        """Have another claim of the same request fetch these; without one they are given back."""
         if not leases:
             return
+        self._repeats.keep(wanted, leases)
+        line = self._lines.get(self._line_of.get(wanted.worker_id, wanted.worker_id))
+        for place in list(line.places) if line else ():
+            if place.wanted.request == wanted.request:
+                place.end()
+
+    async def _leave(self, wanted: Wanted) -> None:
+        giving = self._give_back(wanted, self._repeats.leave(wanted))
+        if giving is not None:
+            await asyncio.shield(giving)
+
+    def _give_back(self, wanted: Wanted, leases: Sequence[Lease]) -> "asyncio.Task[None] | None":
+        """Hand back what nobody will run. From now on the same request gets attempts of its own."""
+        if not leases:
+            return None
+        times = self._spent.pop(wanted.request_id, 0)
         while len(self._spent) >= SPENT_MAX:
             self._spent.pop(next(iter(self._spent)))
-        self._spent[wanted.request_id] = self._spent.get(wanted.request_id, 0) + 1
+        self._spent[wanted.request_id] = times + 1
         _log.info("worker %s went away while it waited: %d leases are given back", wanted.worker_id, len(leases))
+        giving = asyncio.create_task(self._hand_back(leases), name="perdure-gateway-give-back")
+        self._giving_back.add(giving)
+        giving.add_done_callback(self._giving_back.discard)
+        return giving
+
+    async def _hand_back(self, leases: Sequence[Lease]) -> None:
         try:
             await self._operations.settle([(lease.hold, HandedBack()) for lease in leases])
         except Unavailable as error:
