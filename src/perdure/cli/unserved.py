@@ -27,10 +27,11 @@ async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
         return
     active_us = round(session.system.settings.worker_active * SECOND_US)
     workers = await session.views.workers(session.organization, active_us)
-    for note in _notes(sorted(set(waiting)), [each for each in workers if each.left_us is None]):
+    live = [each for each in workers if each.left_us is None]
+    for note in _notes(sorted(set(waiting)), live):
         write_note(note)
     known = [each.name for each in await session.operations.kinds(session.principal)]
-    for kind in sorted({each.kind for each in waiting} - {*known}):
+    for kind in sorted({each.kind for each in waiting}.difference(known, *(each.kinds for each in live))):
         near = difflib.get_close_matches(kind, known, 1)
         meant = f"; did you mean {near[0]}?" if near else ""
         write_note(
