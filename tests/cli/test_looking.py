@@ -54,7 +54,9 @@ def test_no_json_is_no_fields_where_a_kind_takes_fields(perdure: Perdure) -> Non
     asyncio.run(declare())
     answer = perdure("submit", "greet")
     assert perdure("task", "show", answer.out.strip(), "--json").json["payload"] == {}
-    assert perdure("submit", "greet", "null", "--json").problem["fields"]["field"] == "payload"
+    said_null = perdure("submit", "greet", "null").out.strip()
+    assert perdure("task", "show", said_null, "--json").json["payload"] == {}
+    assert perdure("submit", "greet", "7", "--json").problem["fields"]["field"] == "payload"
     assert '"name" is a required property' in perdure("submit", "meet").err
 
 

@@ -95,7 +95,9 @@ def _own_of_plain(tasks: Sequence[Task]) -> tuple[list[str], list[bytes]]:
 
 
 def _shared_by_plain(tasks: Sequence[Task]) -> Terms | None:
-    """The terms of plain tasks, if all are plain and have the same."""
+    """The terms of plain tasks, if there are any, all are plain and have the same."""
+    if not tasks:
+        return None
     if isinstance(tasks, Alike):
         terms = tasks.terms
     else:

@@ -7,7 +7,9 @@ SELECT
         SELECT max(slots.taken_us) + 1 FROM perdure_slots AS slots
         WHERE slots.gate = (spent.value ->> 0)::bigint AND slots.n = tasks.n
     )),
-    %(now)s::bigint + (spent.value ->> 3)::bigint
+    (spent.value ->> 3)::bigint + greatest(
+        %(now)s::bigint, (SELECT live.leased_us FROM perdure_live AS live WHERE live.n = tasks.n)
+    )
 FROM jsonb_array_elements(%(batch)s::jsonb) AS spent (value)
 JOIN perdure_tasks AS tasks
     ON tasks.organization = ANY (ARRAY[spent.value ->> 1]) AND tasks.id = ANY (ARRAY[spent.value ->> 2])

@@ -1,6 +1,9 @@
--- The tasks of a batch of [organization, id] start: from now on their slots of rates are free again after the time of that rate.
+-- The tasks of a batch of [organization, id] start: when the time of a rate has passed since, its slots are free again.
+-- A task may have been queued by a transaction that began after this one: then it starts no earlier than that.
 UPDATE perdure_slots AS slots
-SET free_us = %(now)s::bigint + gates.per_us
+SET free_us = gates.per_us + greatest(
+    %(now)s::bigint, (SELECT live.leased_us FROM perdure_live AS live WHERE live.n = slots.n)
+)
 FROM perdure_gates AS gates
 WHERE slots.n = ANY (ARRAY(
     SELECT tasks.n
