@@ -119,9 +119,7 @@ class Documents:
         try:
             definition = msgspec.convert({**value, "kind": name}, KindDefinition)
         except msgspec.ValidationError as error:
-            message, path = mistakes.said(error, KindDefinition)
-            field = path or "document"
-            raise Invalid(f"{field}: {message}", field=field) from None
+            raise mistakes.refusal(error, KindDefinition, "document") from None
         self._kinds.check(definition)
         return definition
 

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from perdure.errors import Invalid
+
 SHOWN_CHOICES = 30
 """Of more than so many only the nearest is told."""
 GIVEN_MAX_CHARS = 100
@@ -34,6 +36,13 @@ def said(fault: msgspec.ValidationError, wanted: Any) -> tuple[str, str]:
         choices = sorted({str(choice) for told in _at(wanted, path) for choice in _choices(told)})
         return f"there is no {enum[1]} here{_instead(enum[1].strip(chr(39)), choices)}", place
     return message, place
+
+
+def refusal(fault: msgspec.ValidationError, wanted: Any, whole: str) -> Invalid:
+    """The same as an error with its field; `whole` names the value itself."""
+    message, path = said(fault, wanted)
+    field = path or whole
+    return Invalid(f"{field}: {message}", field=field)
 
 
 def unknown_field(name: str, fields: Iterable[str]) -> str:

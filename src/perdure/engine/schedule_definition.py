@@ -86,9 +86,7 @@ def definition_of(value: ScheduleDefinition | Mapping[str, Any]) -> ScheduleDefi
     try:
         return msgspec.convert(value, ScheduleDefinition)
     except msgspec.ValidationError as error:
-        message, path = mistakes.said(error, ScheduleDefinition)
-        field = path or "schedule"
-        raise Invalid(f"{field}: {message}", field=field) from None
+        raise mistakes.refusal(error, ScheduleDefinition, "schedule") from None
 
 
 def document_of(definition: ScheduleDefinition) -> str:

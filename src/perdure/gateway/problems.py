@@ -10,7 +10,7 @@ import msgspec
 from perdure import errors
 from perdure.engine import mistakes
 from perdure.engine.bounded_text import shortened
-from perdure.errors import Invalid, Malformed, PerdureError, Refused, StoreFull, StoreUnusable, Unavailable
+from perdure.errors import Malformed, PerdureError, Refused, StoreFull, StoreUnusable, Unavailable
 from perdure.gateway import access, refusals
 from perdure.wire.problem import MEDIA_TYPE
 
@@ -95,9 +95,7 @@ def title_of(cls: type[PerdureError]) -> str:
 def malformed_json(error: Exception, wanted: Any) -> Refused:
     """Why a body is no JSON of the wanted type, naming the field."""
     if isinstance(error, msgspec.ValidationError):
-        message, path = mistakes.said(error, wanted)
-        field = path or "body"
-        return Invalid(f"{field}: {message}", field=field)
+        return mistakes.refusal(error, wanted, "body")
     if isinstance(error, RecursionError):
         return Malformed("the body is nested too deep", field="body")
     return Malformed(f"the body is no JSON: {_first_line(error)}", field="body")

@@ -1,12 +1,11 @@
 """Duties of several runners, beside what else goes on: nobody waits, nothing is done twice, nothing is forgotten."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from backends.postgres.crew import Writer, job, settlings, with_trigger
-from backends.postgres.racing import Beside, answer, crew, run
+from backends.postgres.racing import Beside, answer, run
 from perdure.domain import limits
 from perdure.domain.attempt import Lease, Renewal
 from perdure.domain.outcome import Failure
@@ -15,7 +14,7 @@ from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Job, Trigger
 from perdure.store.ledger import Guard, Redrive, SettleAnswer, Settling
 from perdure.store.postgres import renewing, settling
-from perdure.store.postgres.connecting import ISOLATIONS, READ_COMMITTED
+from perdure.store.postgres.connecting import READ_COMMITTED
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import cancelling, redriving, sweeping
 
@@ -25,21 +24,6 @@ LOST = Settlement.lost_and_queued(Charge.LOSS)
 
 ONE_BY_ONE = pytest.mark.parametrize("writers", [READ_COMMITTED], indirect=True)
 """Where one of two transactions that do not wait for each other would be run again."""
-
-
-@pytest.fixture(params=ISOLATIONS)
-def writers(request: pytest.FixtureRequest, postgres_database: str) -> Iterator[list[Writer]]:
-    """Sessions of one database."""
-    with crew(postgres_database, request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def beside(postgres_database: str) -> Iterator[Beside]:
-    """Threads beside."""
-    made = Beside(postgres_database)
-    yield made
-    made.close()
 
 
 def made(writer: Writer, graph: dict[str, Any], **rules: Trigger) -> tuple[Job, dict[str, str]]:

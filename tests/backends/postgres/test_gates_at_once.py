@@ -1,12 +1,10 @@
 """Gates at once: a slot that is given back and a task that begins to wait for one never miss each other."""
 
-from collections.abc import Iterator
-
 import msgspec
 import pytest
 
 from backends.postgres.crew import Watched, Writer, job, settlings, with_options
-from backends.postgres.racing import Beside, answer, crew
+from backends.postgres.racing import Beside, answer
 from conformance import postgres_rows
 from perdure.domain import limits
 from perdure.domain.gate import Gate, GateSort
@@ -15,24 +13,9 @@ from perdure.domain.states import Reason, TaskState
 from perdure.domain.task import Task
 from perdure.store.ledger import Cancellation
 from perdure.store.postgres import settling, submission
-from perdure.store.postgres.connecting import ISOLATIONS, READ_COMMITTED
+from perdure.store.postgres.connecting import READ_COMMITTED
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import cancelling
-
-
-@pytest.fixture(params=ISOLATIONS)
-def writers(request: pytest.FixtureRequest, postgres_database: str) -> Iterator[list[Writer]]:
-    """Sessions of one database."""
-    with crew(postgres_database, request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def beside(postgres_database: str) -> Iterator[Beside]:
-    """Threads beside."""
-    made = Beside(postgres_database)
-    yield made
-    made.close()
 
 
 def by_key(*keys: str, slots: int = 1) -> str:

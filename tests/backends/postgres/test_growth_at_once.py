@@ -1,12 +1,12 @@
 """Growing jobs beside other transactions: an added task counts each parent once, whoever ends or redrives it then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from backends.postgres.crew import Writer, job, settlings, task
-from backends.postgres.racing import Beside, answer, crew, run
+from backends.postgres.racing import Beside, answer, run
 from perdure.domain.attempt import Lease
 from perdure.domain.outcome import Failure
 from perdure.domain.settlement import Settlement
@@ -15,27 +15,11 @@ from perdure.errors import Conflict, LeaseLost
 from perdure.store.job_ledger import Grown, Growth, Link
 from perdure.store.ledger import Redrive
 from perdure.store.postgres import growing, settling
-from perdure.store.postgres.connecting import ISOLATIONS
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import redriving, sweeping
 
 FAILED = Settlement.failed(Failure("ValueError", "boom"), Reason.PERMANENT, dead_letters=True)
 GRACE_US = 1_000_000
-
-
-@pytest.fixture(params=ISOLATIONS)
-def writers(request: pytest.FixtureRequest, postgres_database: str) -> Iterator[list[Writer]]:
-    """Sessions of one database."""
-    with crew(postgres_database, request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def beside(postgres_database: str) -> Iterator[Beside]:
-    """Threads beside."""
-    made = Beside(postgres_database)
-    yield made
-    made.close()
 
 
 def held(writer: Writer, graph: dict[str, Sequence[str]], count: int) -> dict[str, Lease]:

@@ -1,15 +1,12 @@
 """Cancels, redrives, reports, keys and documents beside other transactions: each answer is true once it is given."""
 
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import pytest
-
 from backends.postgres.crew import Writer, settlings
-from backends.postgres.racing import Beside, answer, crew, run
+from backends.postgres.racing import Beside, answer, run
 from perdure.domain import limits
 from perdure.domain.attempt import Lease, Progress, Report
 from perdure.domain.outcome import Failure
@@ -19,27 +16,11 @@ from perdure.domain.states import Reason, TaskState
 from perdure.errors import Conflict, IdempotencyConflict, LeaseLost, NotFound
 from perdure.store.ledger import CancelAnswer, Cancellation, Cancelled, Redrive, SettleAnswer, Submitted
 from perdure.store.postgres import settling, submission
-from perdure.store.postgres.connecting import ISOLATIONS
 from perdure.store.postgres.faults import RETRIED
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import cancelling, definitions, redriving, reporting, retaining
 
 FAILED = Settlement.failed(Failure("ValueError", "boom"), Reason.PERMANENT, dead_letters=True)
-
-
-@pytest.fixture(params=ISOLATIONS)
-def writers(request: pytest.FixtureRequest, postgres_database: str) -> Iterator[list[Writer]]:
-    """Sessions of one database."""
-    with crew(postgres_database, request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def beside(postgres_database: str) -> Iterator[Beside]:
-    """Threads beside."""
-    made = Beside(postgres_database)
-    yield made
-    made.close()
 
 
 def submitted(writer: Writer, **given: Any) -> str:

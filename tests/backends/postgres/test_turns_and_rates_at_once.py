@@ -15,14 +15,13 @@ import psycopg
 import pytest
 
 from backends.postgres.crew import Writer, settlings
-from backends.postgres.racing import crew
+from backends.postgres.racing import crew, run
 from conformance import postgres_rows
 from perdure.domain.attempt import Lease
 from perdure.domain.gate import Gate, GateSort, in_order
 from perdure.domain.settlement import Settlement
 from perdure.store.postgres import settling, submission
 from perdure.store.postgres.connecting import ISOLATIONS
-from perdure.store.postgres.faults import RETRIED
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational import sweeping
 
@@ -105,16 +104,7 @@ class Somebody:
     def live(self, until: float, acts: list[Callable[[Transaction], Any]]) -> None:
         """Do these things, in any order."""
         while time.monotonic() < until:
-            self.run(self._chance.choice(acts))
-
-    def run(self, act: Callable[[Transaction], Any]) -> None:
-        """Run it again where it collides, as a store's writer does."""
-        while True:
-            try:
-                with self.writer.transaction() as tx:
-                    return act(tx)
-            except RETRIED:
-                continue
+            run(self.writer, self._chance.choice(acts))
 
 
 # Slow, because it fails where three others keep the processors busy: a rate is exceeded then, see docs/limits.md.
@@ -145,4 +135,4 @@ def _drain(crowd: list[Somebody], url: str) -> None:
             assert time.monotonic() < until, left
             for somebody in crowd:
                 for act in (somebody.promote, somebody.claim, somebody.settle):
-                    somebody.run(act)
+                    run(somebody.writer, act)
