@@ -165,9 +165,11 @@ CHECKS = {
         UNION ALL SELECT key FROM idempotency AS i WHERE what = 'job' AND (SELECT count(*) = max(j) FROM jobs)
         AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.organization = i.organization AND jobs.id = i.id)
     """,
-    "more slots of a gate are taken than it has (gate, slots, taken)": """
-        SELECT gates.gate, gates.slots, count(*) FROM gates JOIN slots USING (gate)
-        WHERE slots.taken_us >= gates.said_us GROUP BY gates.gate, gates.slots HAVING count(*) > gates.slots
+    "more slots of a gate were taken than it has when one more was (gate, slots, task, taken)": """
+        SELECT gates.gate, gates.slots, last.n, count(*) FROM gates JOIN slots AS last USING (gate)
+        JOIN slots AS taken ON taken.gate = last.gate AND taken.taken_us >= gates.said_us
+            AND taken.taken_us <= last.taken_us AND (taken.free_us IS NULL OR taken.free_us > last.taken_us)
+        GROUP BY gates.gate, gates.slots, last.n, last.taken_us HAVING count(*) > gates.slots
     """,
     "a slot belongs to a task that is not at work (gate, task)": """
         SELECT slots.gate, slots.n FROM slots JOIN gates USING (gate) LEFT JOIN live USING (n)

@@ -116,7 +116,7 @@ HAND_MADE: tuple[HandMade, ...] = (
                 "(waits = 0 OR due_us <= :now) AND gate IS NULL",
             ),
             ("due_stage", "INDEXED BY perdure_live_due", ""),
-            ("joining_apply", "CASE WHEN live.due_us <= :now", "CASE WHEN 1"),
+            ("joining_apply", "CASE WHEN live.due_us <= :due", "CASE WHEN 1"),
         ),
     ),
     HandMade(

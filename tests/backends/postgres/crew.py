@@ -18,6 +18,7 @@ from perdure.domain.task import Body, Edge, Job, Rare, Task, Terms, Trigger
 from perdure.store.ledger import ClaimRequest, Guard, Settled, Settling, WorkerInfo
 from perdure.store.postgres import job_submission, settling, submission
 from perdure.store.postgres.claiming import Claims
+from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import READ_COMMITTED, Address, Connector
 from perdure.store.postgres.session import Limits
 from perdure.store.postgres.statements import STATEMENTS
@@ -93,10 +94,12 @@ class Writer:
         self.claims = Claims()
         self.lanes = Lanes()
         self.ids = ids()
+        self.time = StoreClock(None)
 
     def begin(self) -> Transaction:
         """Open a transaction, as a flush does."""
-        return Transaction(self.session.connection, self.session.begin(durable=False), self.session.wire)
+        now_us = self.session.begin(durable=False)
+        return Transaction(self.session.connection, now_us, self.session.wire, time=self.time)
 
     def commit(self, tx: Transaction) -> None:
         """Commit it, and do what waited for that."""

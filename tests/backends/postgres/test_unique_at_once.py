@@ -8,6 +8,7 @@ from perdure.ambient import SystemClock
 from perdure.domain.task import Task
 from perdure.domain.unique import SubmitOutcome, Unique
 from perdure.store.postgres import submission
+from perdure.store.postgres.clock import StoreClock
 from perdure.store.postgres.connecting import READ_COMMITTED
 from perdure.store.postgres.transaction import Transaction
 
@@ -22,7 +23,7 @@ def test_what_waited_for_a_key_comes_after_what_it_waited_for(postgres_database:
     beside = Beside(postgres_database)
     with crew(postgres_database, READ_COMMITTED, 2) as (one, other):
         begun_us = other.session.begin(durable=False)
-        early = Transaction(other.session.connection, begun_us, other.session.wire, instant=SystemClock().wall_us)
+        early = Transaction(other.session.connection, begun_us, other.session.wire, time=StoreClock(SystemClock()))
         first = one.begin()
         assert first.now_us > begun_us
         submission.submit(first, [debounced(one)], one.lanes)

@@ -42,7 +42,7 @@ class CallerConnections:
         _check_transaction(lent)
         [(*place, server_us)] = lent.run_together([(self._place_statement, ())])[0].rows or []
         self._check_place(Place(*place))
-        return Transaction(lent, self._clock.now_us(server_us), dialect=self._connector.dialect)
+        return Transaction(lent, self._clock.now_us(server_us), time=self._clock, dialect=self._connector.dialect)
 
     def check(self, connection: psycopg.Connection[Any]) -> None:
         """Raises `Misuse` when a connection is on another database than the store's."""

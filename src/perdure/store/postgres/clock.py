@@ -51,9 +51,7 @@ class StoreClock:
         if queries is None or ahead is None:
             server_us = session.begin(durable=durable)
             self._learn(sent_us, server_us)
-            return Transaction(
-                session.connection, self.now_us(server_us), session.wire, None, self._instant, session.dialect
-            )
+            return Transaction(session.connection, self.now_us(server_us), session.wire, None, self, session.dialect)
         # Of two threads, the one that is later must not be the earlier one in the store.
         now_us = self._latest_us = max(self._latest_us, sent_us + ahead[0])
 
@@ -63,7 +61,7 @@ class StoreClock:
                 raise Stepped("the server's clock has stepped")
 
         opening = Opening(queries, begun)
-        return Transaction(session.connection, now_us, session.wire, opening, self._instant, session.dialect)
+        return Transaction(session.connection, now_us, session.wire, opening, self, session.dialect)
 
     def _learn(self, sent_us: int, server_us: int) -> bool:
         """Note what the server's clock showed since `sent_us`; whether it was about where it was thought to be."""
@@ -81,8 +79,8 @@ class StoreClock:
         self._ahead_us, self._latest_us = (least_us, most_us), 0
         return known is None
 
-    def _instant(self) -> int:
-        """The store's time, reckoned from what earlier transactions were told."""
+    def reckoned_us(self) -> int:
+        """The instant that it is now, from what earlier transactions were told: not later than it is."""
         if self._clock is not None:
             return self._clock.wall_us()
         return self._monotonic_us() + self._ahead_us[0] if self._ahead_us is not None else 0

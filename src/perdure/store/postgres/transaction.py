@@ -23,6 +23,16 @@ class Line(Protocol):
         """Run statements in order; after one that fails, the later ones are not run."""
 
 
+class Time(Protocol):
+    """The store's time, for a transaction that goes on."""
+
+    def now_us(self, server_us: int) -> int:
+        """The instant at which the server's clock has shown this."""
+
+    def reckoned_us(self) -> int:
+        """The instant that it is now, from what earlier transactions were told: not later than it is."""
+
+
 class Opening(NamedTuple):
     """What begins a transaction together with its first statement, and what looks at the answers; it may raise."""
 
@@ -46,11 +56,11 @@ class Transaction:
         "_after_commit",
         "_changes",
         "_connection",
-        "_instant",
         "_line",
         "_opening",
         "_staged",
         "_statements",
+        "_time",
         "dialect",
         "now_us",
         "topics",
@@ -62,14 +72,14 @@ class Transaction:
         now_us: int,
         line: Line | None = None,
         opening: Opening | None = None,
-        instant: Callable[[], int] | None = None,
+        time: Time | None = None,
         dialect: Dialect = POSTGRES,
     ) -> None:
-        """`instant` tells how late it is by the store's clock."""
+        """`time` tells how late it is; without one, it is all at one instant."""
         self.dialect = dialect
         self._statements = dialect.statements
         self.now_us = now_us
-        self._instant = instant
+        self._time = time
         self.topics = Topic(0)
         self._connection = connection
         self._line = line or line_of(connection)
@@ -91,9 +101,9 @@ class Transaction:
             opening.begun(self._line.run_together(opening.queries))
 
     def refresh(self) -> None:
-        """It has waited for a lock: from here on its instant is the one that it is now."""
-        if self._instant is not None:
-            self.now_us = max(self.now_us, self._instant())
+        """It may have waited for a lock: from here on its instant is that of now, as far as that is known unasked."""
+        if self._time is not None:
+            self.now_us = max(self.now_us, self._time.reckoned_us())
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. `%(now)s` is bound to the transaction's instant."""
@@ -145,6 +155,15 @@ class Transaction:
         """Run the named statement, whose one value is a JSON document, and return that decoded."""
         text = self.value(name, **bindings)
         return _decode(text) if text is not None else None
+
+    def latest(self, name: str, /, **bindings: Any) -> Any:
+        """As `document`, of a statement that tells the server's clock too. What it has seen was committed before that,
+        at instants that the clock had shown by then; reckoning would be off by the way of a message.
+        """
+        ((text, server_us),) = self.run(name, **bindings)
+        if self._time is not None:
+            self.now_us = max(self.now_us, self._time.now_us(server_us))
+        return _decode(text)
 
     def staged(self, stage: str) -> list[Any]:
         """The rows staged under this name so far, as objects."""

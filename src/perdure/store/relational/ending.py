@@ -104,17 +104,19 @@ def join(tx: Transaction) -> int:
 
     Returns how many joined or came to wait at a gate: so many have moved.
     """
-    summary = tx.document("joining_summary")
+    # Who waits for a lock at a gate is later than those that are due by now: nobody else joins meanwhile.
+    due_us = tx.now_us
+    summary = tx.document("joining_summary", due=due_us)
     if not summary:
         return 0
     total = sum(moved for *_, moved, _ in summary)
     due = sum(moved for _, _, is_due, _, moved, _ in summary if is_due)
     superseded: list[Named] = []
     if any(gated for *_, gated in summary):
-        superseded = pass_gates(tx)
-        summary = [row for row in tx.document("joining_summary") if not row[3]]
+        superseded = pass_gates(tx, due_us)
+        summary = [row for row in tx.document("joining_summary", due=due_us) if not row[3]]
     if summary:
-        tx.run("joining_apply", first=places(tx, total))
+        tx.run("joining_apply", first=places(tx, total), due=due_us)
     tx.run("joining_clear")
     count_moves(tx, [(lane, source, QUEUED, joined) for lane, source, is_due, _, joined, _ in summary if is_due])
     tx.announce(Topic.READY if due == total else Topic.READY | Topic.DUE)

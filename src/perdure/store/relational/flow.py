@@ -164,10 +164,9 @@ def rooms_of(tx: Transaction, flow: Flow, lanes: Mapping[int, Lane]) -> Rooms:
         return UNLIMITED
     document = batch([(*limit.gate, limit.slots, limit.per_us, WhenFull.QUEUE, tx.now_us) for limit in limits])
     tx.run("gate_add", batch=document, fresh=USE_NOTED_US)
-    standing = tx.document("gate_find", batch=document)
     held = tx.document("flow_held", batch=batch([limit.holder for limit in limits]))
     # What ended while this waited for its turn ended before what starts now, and what starts now counts from now on.
-    tx.refresh()
+    standing = tx.latest("gate_find", batch=document)
     rooms = {
         limit: _Room(number, limit.slots - (starts if limit.sort is GateSort.RATE else holding), limit.per_us)
         for limit, (number, _, starts, *_), holding in zip(limits, standing, held, strict=True)

@@ -90,12 +90,13 @@ class Passing:
         self.crowded: dict[int, int] = {}
 
 
-def pass_gates(tx: Transaction) -> list[Named]:
-    """Give slots to the tasks staged in `joining`; those that get none wait at a gate, and are not to join.
+def pass_gates(tx: Transaction, due_us: int) -> list[Named]:
+    """Give slots to the tasks staged in `joining` that are due by then; those that get none wait at a gate, and do not
+    join.
 
     Returns the tasks that have to go instead of waiting, or to make way for those that wait now.
     """
-    arrivals = [_Arrival(row) for row in tx.document("joining_gated")]
+    arrivals = [_Arrival(row) for row in tx.document("joining_gated", due=due_us)]
     rooms = _rooms(tx, arrivals)
     passing = Passing()
     # Those whose turn it is come first.
@@ -104,7 +105,7 @@ def pass_gates(tx: Transaction) -> list[Named]:
     if passing.taken:
         tx.run("slot_take", batch=batch(passing.taken))
     if passing.left:
-        tx.run("gate_leave", batch=batch(passing.left))
+        tx.run("gate_leave", batch=batch(passing.left), due=due_us)
     if passing.blocked:
         tx.run("gate_wait", batch=batch(passing.blocked))
     surplus = tx.document("gate_surplus", batch=batch(list(passing.crowded.items()))) if passing.crowded else []
@@ -120,7 +121,7 @@ def _rooms(tx: Transaction, arrivals: Sequence[_Arrival]) -> dict[tuple[str, Gat
     rows = [asked[identity] for identity in sorted(asked)]
     document = batch(rows)
     tx.run("gate_add", batch=document, fresh=USE_NOTED_US)
-    found = tx.document("gate_find", batch=document)
+    found = tx.latest("gate_find", batch=document)
     rooms = {row[:4]: _Room(*standing) for row, standing in zip(rows, found, strict=True)}
     return {(each.named[0], gate): rooms[each.named[0], *gate[:3]] for each in arrivals for gate in each.gates}
 
@@ -180,7 +181,7 @@ def next_at(tx: Transaction, gates: Sequence[int]) -> list[Next]:
     """The tasks whose turn it is at gates that may have room, as many as there is room for, by the order of the gates,
     which are kept from others.
     """
-    found: list[Next] = tx.document("gate_open", batch=batch(gates)) if gates else []
+    found: list[Next] = tx.latest("gate_open", batch=batch(gates)) if gates else []
     return found
 
 
@@ -201,6 +202,8 @@ def start(tx: Transaction, started: Iterable[Started]) -> None:
     """Note that tasks start, where that counts against a rate."""
     rated = [(organization, id) for organization, id, options in started if options and _RATE_OPTION in options]
     if rated:
+        # The time of the rate begins when they are on their way, not when somebody asked for them.
+        tx.refresh()
         tx.run("slot_start", batch=batch(rated))
 
 

@@ -23,7 +23,7 @@ class Transaction(Protocol):
         """The instant of this transaction, by the store's clock: microseconds since 1970 UTC. Bound as `now`."""
 
     def refresh(self) -> None:
-        """It has waited for a lock: from here on its instant is the one that it is now."""
+        """It may have waited for a lock: from here on its instant is that of now, as far as that is known unasked."""
 
     def run(self, name: str, /, **bindings: Any) -> list[tuple[Any, ...]]:
         """Run the named statement and return its rows. Bindings that a statement does not use are ignored."""
@@ -33,6 +33,11 @@ class Transaction(Protocol):
 
     def document(self, name: str, /, **bindings: Any) -> Any:
         """Run the named statement, whose one value is a JSON document, and return that decoded."""
+
+    def latest(self, name: str, /, **bindings: Any) -> Any:
+        """As `document`, of a statement that reads what was locked before it: from here on the transaction's instant is
+        no earlier than that of anybody whose work it has seen.
+        """
 
     def changes(self) -> int:
         """How many rows the last writing statement changed or staged."""

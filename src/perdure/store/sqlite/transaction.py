@@ -59,6 +59,10 @@ class Transaction:
         text = self.value(name, **bindings)
         return _decode(text) if text is not None else None
 
+    def latest(self, name: str, /, **bindings: Any) -> Any:
+        """As `document`: its instant was taken under the write lock, so it is later than what anybody has written."""
+        return self.document(name, **bindings)
+
     def insert(self, name: str, /, shared: Sequence[Any], rows: Sequence[Any], width: int) -> None:
         """Run the named statement for rows of `width` values, one after the other in `rows`, with what they share.
 

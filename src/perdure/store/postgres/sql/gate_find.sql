@@ -1,4 +1,5 @@
 -- The gates of a batch in its order: number, slots, how many are taken, whether tasks wait, what happens when it is full.
+-- And the server's time.
 SELECT coalesce(jsonb_agg(jsonb_build_array(
     gates.gate, gates.slots,
     (
@@ -7,7 +8,7 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
     ),
     (SELECT live.turn FROM perdure_live AS live WHERE live.gate = gates.gate ORDER BY live.turn LIMIT 1) IS NOT NULL,
     gates.when_full
-) ORDER BY asked.place), '[]')::text
+) ORDER BY asked.place), '[]')::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM jsonb_array_elements(%(batch)s::jsonb) WITH ORDINALITY AS asked (value, place)
 JOIN perdure_gates AS gates
     ON gates.organization = ANY (ARRAY[asked.value ->> 0])

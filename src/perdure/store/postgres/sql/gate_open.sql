@@ -1,5 +1,6 @@
 -- The tasks whose turn it is at gates of a batch that have room, locked: number, lane, state, gate, and whether this is the last of
 -- its gates. Where it is nobody's turn, it is noted of those gates at which nobody waits any more. All are kept from others.
+-- And the server's time.
 WITH room AS MATERIALIZED (
     SELECT
         asked.place, asked.value::bigint AS gate, gates.sort, gates.name, gates.key,
@@ -39,6 +40,6 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(
     next.n, next.lane, next.state, next.gate,
     tasks.options -> 'gates' -> -1 ->> 0 = next.sort AND tasks.options -> 'gates' -> -1 ->> 1 = next.name
     AND tasks.options -> 'gates' -> -1 ->> 2 = next.key
-) ORDER BY next.place, next.turn), '[]')::text
+) ORDER BY next.place, next.turn), '[]')::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM next
 JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[next.n])

@@ -12,4 +12,4 @@ FROM jsonb_to_recordset(%(joining)s::jsonb) AS joining (n bigint, position bigin
 JOIN perdure_live AS live ON live.n = ANY (ARRAY[joining.n])
 JOIN perdure_tasks AS tasks ON tasks.n = ANY (ARRAY[live.n])
 JOIN perdure_lanes AS lanes ON lanes.lane = ANY (ARRAY[live.lane])
-WHERE live.gated = 1 AND (live.due_us <= %(now)s::bigint OR live.gate IS NOT NULL)
+WHERE live.gated = 1 AND (live.due_us <= %(due)s::bigint OR live.gate IS NOT NULL)

@@ -3,8 +3,8 @@
 SELECT coalesce(jsonb_agg(jsonb_build_array(lane, from_state, due, waiting, joined, gated)), '[]')::text
 FROM (
     SELECT
-        joining.lane, joining.from_state, (live.due_us <= %(now)s::bigint OR live.gate IS NOT NULL) AS due,
-        live.gate IS NOT NULL AS waiting, count(*) AS joined, sum(live.gated) FILTER (WHERE live.due_us <= %(now)s::bigint OR live.gate IS NOT NULL) AS gated
+        joining.lane, joining.from_state, (live.due_us <= %(due)s::bigint OR live.gate IS NOT NULL) AS due,
+        live.gate IS NOT NULL AS waiting, count(*) AS joined, sum(live.gated) FILTER (WHERE live.due_us <= %(due)s::bigint OR live.gate IS NOT NULL) AS gated
     FROM jsonb_to_recordset(%(joining)s::jsonb) AS joining (n bigint, lane bigint, from_state text)
     JOIN perdure_live AS live ON live.n = ANY (ARRAY[joining.n])
     GROUP BY joining.lane, joining.from_state, due, waiting

@@ -9,4 +9,4 @@ FROM joining
 CROSS JOIN perdure_live AS live ON live.n = joining.n
 CROSS JOIN perdure_tasks AS tasks ON tasks.n = live.n
 CROSS JOIN perdure_lanes AS lanes ON lanes.lane = live.lane
-WHERE live.gated = 1 AND (live.due_us <= :now OR live.gate IS NOT NULL)
+WHERE live.gated = 1 AND (live.due_us <= :due OR live.gate IS NOT NULL)

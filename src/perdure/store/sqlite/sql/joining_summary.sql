@@ -3,9 +3,9 @@
 SELECT json_group_array(json_array(lane, from_state, due, waiting, joined, gated))
 FROM (
     SELECT
-        joining.lane, joining.from_state, (live.due_us <= :now OR live.gate IS NOT NULL) AS due,
+        joining.lane, joining.from_state, (live.due_us <= :due OR live.gate IS NOT NULL) AS due,
         live.gate IS NOT NULL AS waiting, count(*) AS joined,
-        sum(live.gated AND (live.due_us <= :now OR live.gate IS NOT NULL)) AS gated
+        sum(live.gated AND (live.due_us <= :due OR live.gate IS NOT NULL)) AS gated
     FROM joining
     CROSS JOIN perdure_live AS live ON live.n = joining.n
     GROUP BY joining.lane, joining.from_state, due, waiting
