@@ -1,5 +1,6 @@
 """Unique tasks from Python: said at the kind or at a submit, told by the handle."""
 
+import apsw
 import pytest
 
 import perdure
@@ -54,6 +55,19 @@ async def test_a_debounced_task_runs_with_the_last_arguments(app):
         async with app.worker():
             assert {each.id for each in handles} == {handles[0].id} or handles[-1].outcome == "created"
             assert await handles[-1].result(10) == 4
+
+
+async def test_a_field_that_the_handler_does_not_take_is_refused_before_anything_is_stored(app, tmp_path):
+    @app.task("mail")
+    async def mail(to: str) -> str:
+        return to
+
+    by_too = perdure.Unique(by="too", on_conflict="return_existing")
+    async with app:
+        with pytest.raises(perdure.Invalid, match="by 'too', which kind 'mail' does not take: it takes to"):
+            await app.submit(mail, to="a", unique=by_too)
+        with apsw.Connection(str(tmp_path / "app.db")) as connection, pytest.raises(perdure.Invalid, match="by 'too'"):
+            await app.submit(mail, to="a", unique=by_too, connection=connection)
 
 
 def test_a_kind_that_says_nonsense_is_misuse(app):

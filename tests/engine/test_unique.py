@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.making import DONE, KIND, ME, Bench
+from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.unique import SubmitOutcome, Unique
 from perdure.engine.requests import JobRequest, JobTaskRequest, KindDefinition
@@ -87,6 +88,31 @@ async def test_what_contradicts_itself_is_refused(bench: Bench, fields: dict[str
     refused = await bench.refusal(**fields)
     assert isinstance(refused, Invalid)
     assert refused.field == field
+
+
+CLOSED = {"type": "object", "properties": {"customer": {}, "n": {}}, "additionalProperties": False}
+
+
+async def test_a_submit_is_not_unique_by_a_field_that_its_kind_does_not_take(bench: Bench) -> None:
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=CLOSED), KindDefinition(kind="open")], ME)
+    by_document = Unique(by=("customer", "document"), on_conflict="return_existing")
+    refused = await bench.refusal(payload={"customer": 1}, unique=by_document)
+    told = f"unique is by 'document', which kind {KIND!r} does not take: it takes customer, n"
+    assert (refused.field, refused.message) == ("unique", told)
+    assert await outcome(bench, payload={"customer": 1}, unique=BY_CUSTOMER) is SubmitOutcome.CREATED
+    assert await outcome(bench, kind="open", payload={"customer": 1}, unique=by_document) is SubmitOutcome.CREATED
+    assert await outcome(bench, unique=by_document, unique_key="f", payload={"n": 1}) is SubmitOutcome.CREATED
+
+
+async def test_a_kind_is_not_declared_by_a_field_that_it_does_not_take(bench: Bench) -> None:
+    for option, said in (
+        ("unique", {"unique": Unique(by="document")}),
+        ("limits", {"limits": [Limit(concurrency=1, by="document")]}),
+        ("fair_by", {"fair_by": ["document"]}),
+    ):
+        with pytest.raises(Invalid) as refused:
+            await bench.engine.declare([KindDefinition(kind=KIND, schema=CLOSED, **said)], ME)
+        assert refused.value.field == option
 
 
 async def test_a_debounced_task_runs_once_with_the_last_payload_after_the_wait(bench: Bench) -> None:

@@ -13,6 +13,7 @@ from perdure.domain.limit import Limit
 from perdure.domain.retry import Retry
 from perdure.domain.task import OnLoss
 from perdure.domain.unique import Unique
+from perdure.engine.kinds import check_fields
 from perdure.engine.requests import TaskRequest
 from perdure.errors import Invalid, Misuse
 from perdure.worker.handler import Handler
@@ -162,6 +163,9 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
         if not self.options and not inherit:
             return TaskRequest(kind=self.kind, payload=self.payload)
         inherited = self.task.defaults if inherit and self.task is not None else {}
+        unique = self.options.get("unique")
+        if inherit and self.task is not None and isinstance(unique, Unique):
+            check_fields("unique", unique.by, self.kind, self.task.handler.schema)
         return TaskRequest(kind=self.kind, payload=self.payload, **{**inherited, **self.options})
 
 

@@ -172,6 +172,19 @@ def check_unique(said: object) -> Unique | None:
     raise Invalid("unique must be a perdure.Unique", field="unique")
 
 
+def check_fields(option: str, by: Sequence[str], kind: str, schema: object) -> None:
+    """Raise `Invalid` where something is by a field that no payload of the kind has: all its tasks would be one."""
+    if not isinstance(schema, dict) or schema.get("additionalProperties") is not False or "patternProperties" in schema:
+        return
+    fields = schema.get("properties", {})
+    for field in by:
+        if field not in fields:
+            known = f"it takes {', '.join(fields)}" if fields else "it takes none"
+            raise Invalid(
+                f"{option} is by {field!r}, which kind {kind!r} does not take: {known}", field=option, kind=kind
+            )
+
+
 def compile_schema(schema: object) -> Any:
     """A validator that never asks the network. Raises `Invalid` when `schema` is no JSON Schema."""
     if not isinstance(schema, dict):
@@ -305,6 +318,11 @@ class Kinds:
         if size > limits.SCHEMA_MAX_BYTES:
             raise encoding.too_large("schema", limits.SCHEMA_MAX_BYTES, size)
         encoding.check_document(msgspec.json.encode({"schema": definition.schema}).decode())
+        for limit in definition.limits:
+            check_fields("limits", limit.by, definition.kind, definition.schema)
+        check_fields("fair_by", definition.fair_by, definition.kind, definition.schema)
+        if definition.unique is not None:
+            check_fields("unique", definition.unique.by, definition.kind, definition.schema)
 
     async def _put(self, definition: KindDefinition, by: Principal) -> None:
         for tries_left in reversed(range(PUT_TRIES)):

@@ -6,7 +6,7 @@ from hashlib import sha256
 from perdure.domain import limits
 from perdure.domain.unique import OnConflict, Unique, UniqueKey
 from perdure.engine import encoding
-from perdure.engine.kinds import Kind, check_unique
+from perdure.engine.kinds import Kind, check_fields, check_unique
 from perdure.engine.names import check_key
 from perdure.engine.requests import TaskRequest
 from perdure.errors import Invalid
@@ -27,6 +27,8 @@ def _key_alone(request: TaskRequest, kind: Kind, payload: str) -> UniqueKey | No
         if request.unique_key is not None:
             raise Invalid("unique_key is for unique tasks: say unique, at the kind or here", field="unique_key")
         return None
+    if request.unique is not None and request.unique_key is None:
+        check_fields("unique", unique.by, kind.name, kind.schema)
     if unique.on_conflict == "debounce" and (request.delay is not None or request.run_at is not None):
         field = "delay" if request.delay is not None else "run_at"
         raise Invalid(f"a debounced task runs once nobody has submitted it for a while: leave {field} out", field=field)
