@@ -5,11 +5,12 @@ import asyncio
 import pytest
 
 import perdure
+from migrated import lay
 
 
 @pytest.fixture
 def app(tmp_path):
-    app = perdure.App(tmp_path / "app.db")
+    app = perdure.App(lay(tmp_path / "app.db"))
 
     @app.task("greet", queue="bulk", priority=7, retry=perdure.Retry(5), timeout=9)
     async def greet(person: str) -> str:

@@ -3,9 +3,10 @@
 import pytest
 
 from client.serving import served
+from migrated import lay
 
 
 @pytest.fixture
 async def url(tmp_path):
-    async with served(tmp_path / "served.db") as url:
+    async with served(lay(tmp_path / "served.db")) as url:
         yield url

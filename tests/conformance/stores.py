@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance import sqlite_rows
+from migrated import lay
 from perdure.domain.limits import SECOND_US
 from perdure.store.store import Store
 from skipping import skip
@@ -76,7 +77,8 @@ async def open_sqlite(folder: Path, clock: ManualClock) -> Store:
     """A SQLite store without threads: what it does is done when the call returns."""
     from perdure.store.sqlite.store import SqliteStore
 
-    store: Store = await SqliteStore.open(str(folder / "store.db"), inline=True, clock=clock, synchronous="OFF")
+    path = str(lay(folder / "store.db"))
+    store: Store = await SqliteStore.open(path, inline=True, clock=clock, synchronous="OFF")
     return store
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.making import Bench
+from migrated import lay
 from perdure.ambient import Chance, Ids
 from perdure.engine.engine import Engine
 from perdure.store.sqlite.store import SqliteStore
@@ -23,7 +24,7 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> d
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     """An engine, its store and its clock."""
     clock = VirtualClock(asyncio.get_running_loop())
-    store = await SqliteStore.open(str(tmp_path / "store.db"), clock=clock, inline=True, synchronous="OFF")
+    store = await SqliteStore.open(lay(tmp_path / "store.db"), clock=clock, inline=True, synchronous="OFF")
     ids = Ids(clock)
     engine = Engine(store, clock=clock, ids=ids, chance=Chance(1))
     try:

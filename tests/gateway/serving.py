@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+from migrated import lay
 from perdure.app.app import App
 from perdure.gateway.access import Address
 from perdure.gateway.limits import GatewayLimits
@@ -20,7 +21,7 @@ TESTS = Path(__file__).parent.parent
 
 @contextlib.asynccontextmanager
 async def serving(folder: Path, role: Any = "gateway", **limits: Any) -> AsyncIterator[Serving]:
-    app = App(folder / "perdure.db")
+    app = App(lay(folder / "perdure.db"))
     served = Serving(app, role, Address("127.0.0.1", 0), gateway_limits=GatewayLimits(**limits))
     running = asyncio.create_task(served.run())
     began = asyncio.create_task(served.listening.wait())

@@ -1,5 +1,6 @@
 """OpenAPI 3.1, made from the table of routes and the types of the bodies."""
 
+import functools
 import re
 from copy import deepcopy
 from typing import Any
@@ -141,8 +142,9 @@ CONDITIONS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
+@functools.cache
 def describe(version: str) -> dict[str, Any]:
-    """The description of everything in the table of routes."""
+    """The description of everything in the table of routes; the same document each time, which nobody changes."""
     types = _types()
     shapes, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     shape_of = dict(zip(map(repr, types), shapes, strict=True))
