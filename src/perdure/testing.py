@@ -9,7 +9,7 @@ async def test_a_failed_charge_is_tried_again():
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -19,6 +19,7 @@ import msgspec
 from perdure.ambient import Chance, Ids, SystemClock
 from perdure.app.app import App
 from perdure.app.opening import Openings
+from perdure.app.patience import Patience, Why
 from perdure.domain.limits import LIST_MAX_ROWS, SECOND_US
 from perdure.errors import Misuse
 from perdure.store.views import TaskFilter, TaskView
@@ -28,6 +29,8 @@ R = TypeVar("R")
 
 START_US = 1_800_000_000 * SECOND_US
 """The virtual now at the beginning of a test: 2027-01-15 08:00 UTC."""
+STILL_SECONDS = 1.0
+"""So long, in real time, a wait goes on while nothing is done: the test may be about to."""
 ATTEMPTS_MAX = 10_000
 """After so many attempts, something makes work for ever."""
 
@@ -73,17 +76,23 @@ class TestApp:
     """An app on a store in memory, in virtual time, for as long as the `async with` block lasts.
 
     Handlers run in this event loop and its threads, called by a real worker; what they sleep themselves is real time.
-    `seed` makes ids and jitter the same in every run.
+    `seed` makes ids and jitter the same in every run. The schedules that stand above tasks of the app are there, as if
+    a worker had started, and fire when time passes; `schedules=False` leaves them out.
     """
 
     __test__ = False
 
-    def __init__(self, app: App, *, seed: int = 0) -> None:
+    def __init__(self, app: App, *, seed: int = 0, schedules: bool = True) -> None:
         self.app = app
         self.clock = VirtualClock()
         self._seed = seed
+        self._schedules = schedules
         self._system: System | None = None
         self._openings: Openings | None = None
+        self._patience: Patience | None = None
+        self._runs = 0
+        """How often it was begun to do what is due."""
+        self._running = 0
 
     async def __aenter__(self) -> Self:
         if self._system is not None:
@@ -96,7 +105,12 @@ class TestApp:
             inline=True,
         )
         self._openings, self.app.openings = self.app.openings, Openings(self._opened_once())
-        await self.app.system()
+        self._patience, self.app.patience = self.app.patience, _TestPatience(self._stands_still)
+        system = await self.app.system()
+        # As a worker does when it starts.
+        await system.engine.declare(self.app.registry.definitions(), self.app.principal)
+        if self._schedules:
+            await self.app.schedules.declare_on(system.engine.schedules, self.app.principal)
         return self
 
     async def __aexit__(
@@ -104,7 +118,9 @@ class TestApp:
     ) -> None:
         await self.app.close()
         assert self._openings is not None
+        assert self._patience is not None
         self.app.openings, self._openings, self._system = self._openings, None, None
+        self.app.patience, self._patience = self._patience, None
 
     @property
     def now_us(self) -> int:
@@ -117,6 +133,14 @@ class TestApp:
         Nothing is waited for that is due later; `advance` goes there. Returns how many attempts were made. Raises
         `Misuse` when the work has not ended after `limit` attempts.
         """
+        self._runs += 1
+        self._running += 1
+        try:
+            return await self._until_idle(limit)
+        finally:
+            self._running -= 1
+
+    async def _until_idle(self, limit: int) -> int:
         attempts = 0
         while attempts < limit:
             moved, _ = await self._duties()
@@ -157,6 +181,15 @@ class TestApp:
         raise AssertionError(
             f"expected {expected} submitted {kind!r} with ({said}), found {len(found)}; submitted were:{others}"
         )
+
+    async def _stands_still(self, seconds: float) -> bool:
+        """Whether, after that long, nothing is done and nothing was begun, and no worker of the test's own is there."""
+        before = self._runs
+        await asyncio.sleep(seconds)
+        if self._running or self._runs != before:
+            return False
+        workers = await self._system_in_use().engine.views.workers(self.app.principal.organization, None)
+        return all(each.left_us is not None for each in workers)
 
     def _system_in_use(self) -> System:
         if self._system is None:
@@ -212,14 +245,43 @@ class TestApp:
         return [Submission(each.id, each.kind, _payload(each), each) for each in whole if each is not None]
 
 
+class _TestPatience(Patience):
+    """Raises where nothing will come of a wait: time stands still, and nobody works."""
+
+    def __init__(self, stands_still: Callable[[float], Awaitable[bool]]) -> None:
+        super().__init__()
+        self._stands_still = stands_still
+
+    async def bear(self, wait: Coroutine[Any, Any, R], why: Why) -> R:
+        """As `Patience.bear`. Raises `Misuse` where nothing will run."""
+        waiting = asyncio.ensure_future(super().bear(wait, why))
+        looking = asyncio.ensure_future(self._look())
+        try:
+            await asyncio.wait({waiting, looking}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                raise Misuse(
+                    "nothing will run: time stands still in a TestApp, and it works only when it is told; call"
+                    " run_until_idle() or advance(seconds) before you wait for a result"
+                )
+            return await waiting
+        finally:
+            looking.cancel()
+            waiting.cancel()
+            await asyncio.wait({waiting, looking})
+
+    async def _look(self) -> None:
+        while not await self._stands_still(STILL_SECONDS):
+            pass
+
+
 class SyncTestApp:
     """The same for tests without `await`: inside the `with` block, `app.sync` works on a store in memory."""
 
     __test__ = False
 
-    def __init__(self, app: App, *, seed: int = 0) -> None:
+    def __init__(self, app: App, *, seed: int = 0, schedules: bool = True) -> None:
         self.app = app
-        self._testing = TestApp(app, seed=seed)
+        self._testing = TestApp(app, seed=seed, schedules=schedules)
         self._portal = app.sync.portal
 
     def __enter__(self) -> Self:

@@ -188,3 +188,34 @@ async def test_what_handlers_log_is_read_with_the_task(app):
         [line] = await one.logs()
         assert (line.level, line.message) == ("error", "from a thread")
         assert line.attempt_id == (await one.attempts())[0].id
+
+
+async def test_who_waits_where_no_worker_is_is_told_so_in_the_log(app, caplog):
+    app.patience.seconds = 0.01
+    async with app:
+        handle = await app.submit("greet", person="Ann")
+        with caplog.at_level(logging.WARNING, "perdure.wait"):
+            waiting = asyncio.create_task(handle.result())
+            while not caplog.records:
+                await asyncio.sleep(0.01)
+        [told] = caplog.records
+        assert told.getMessage() == (
+            f"task {handle.id} is waited for, and no live worker serves queue 'bulk': start a worker for queue 'bulk',"
+            " such as by `perdure worker MODULE:APP`"
+        )
+        async with app.worker():
+            assert await waiting == "Hello, Ann"
+
+
+async def test_a_wait_that_is_over_says_what_the_task_waits_for(app):
+    async with app:
+        handle = await app.submit("greet", person="Ann")
+        with pytest.raises(perdure.WaitTimedOut, match="; no live worker serves queue 'bulk': start a worker"):
+            await handle.result(timeout=0.01)
+        later = await app.submit("greet", person="Ann", delay=60)
+        with pytest.raises(perdure.WaitTimedOut, match="; it is not due yet$"):
+            await perdure.wait_all([later], timeout=0.01)
+        with app.job("one") as job:
+            job.add("greet", person="Ann")
+        with pytest.raises(perdure.WaitTimedOut, match="; no live worker serves queue 'bulk': start a worker"):
+            await (await job.submit()).wait(timeout=0.01)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 import perdure
+from perdure import testing
 from perdure.testing import SyncTestApp, TestApp
 
 
@@ -41,6 +42,72 @@ async def test_a_retry_waits_until_time_is_advanced(app):
         assert (await handle.status()).state == "retrying"
         await t.advance(2)
         assert await handle.result(timeout=0) == "charged 7 at attempt 2"
+
+
+async def test_who_waits_before_anything_was_run_is_told_what_to_call(app, monkeypatch):
+    monkeypatch.setattr(testing, "STILL_SECONDS", 0.01)
+    async with TestApp(app) as t:
+        handle = await app.submit("echo", text="hello")
+        with pytest.raises(perdure.Misuse, match=r"run_until_idle\(\) or advance\(seconds\)"):
+            await handle.result()
+        with app.job("one") as job:
+            job.add("echo", text="a")
+        with pytest.raises(perdure.Misuse, match="nothing will run"):
+            await (await job.submit()).result(timeout=30)
+        with pytest.raises(perdure.WaitTimedOut):
+            await handle.result(timeout=0)
+        await t.run_until_idle()
+        assert await handle.result() == "hello"
+
+
+async def test_who_waits_while_the_test_works_gets_the_result(app, monkeypatch):
+    monkeypatch.setattr(testing, "STILL_SECONDS", 0.01)
+    looks = 0
+
+    async def stands_still(seconds: float) -> bool:
+        nonlocal looks
+        looks += 1
+        return await still(seconds)
+
+    @app.task("outer")
+    async def outer() -> str:
+        while looks < 3:
+            await asyncio.sleep(0.001)
+        return "done"
+
+    async with TestApp(app) as t:
+        still = t._stands_still
+        app.patience._stands_still = stands_still
+        handle = await app.submit("outer")
+        result, attempts = await asyncio.gather(handle.result(), t.run_until_idle())
+        assert (result, attempts) == ("done", 1)
+        inner = await app.submit("echo", text="by a worker of its own")
+        waiting = asyncio.create_task(inner.result())
+        async with app.worker():
+            assert await waiting == "by a worker of its own"
+
+
+async def test_schedules_above_tasks_are_there_and_fire_when_time_passes(app):
+    @app.schedule("0 * * * *", name="hourly", payload={"text": "tick"})
+    @app.task("beat")
+    async def beat(text: str) -> str:
+        return text
+
+    async with TestApp(app) as t:
+        [first, second] = await app.schedules.preview("hourly", 2)
+        assert (first.hour, second.hour, first.minute) == (9, 10, 0)
+        assert await t.advance(2 * 3600) == 2
+        t.assert_submitted("beat", times=2, text="tick")
+    async with TestApp(app, schedules=False) as t:
+        assert await app.schedules.all() == []
+        assert await t.advance(3600) == 0
+
+
+@pytest.mark.parametrize("seconds", [-5, float("nan"), float("inf")])
+async def test_time_does_not_go_back(app, seconds):
+    async with TestApp(app) as t:
+        with pytest.raises(perdure.Misuse, match="seconds, 0 or more"):
+            await t.advance(seconds)
 
 
 async def test_a_task_due_in_thirty_days_runs_in_no_time(app):

@@ -13,6 +13,7 @@ from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
 from perdure.app.matching import Which, WhichDeadLetters, act_on_all
 from perdure.app.opening import Openings
+from perdure.app.patience import Patience
 from perdure.app.running import Working, run_until_signal
 from perdure.app.schedules import AppSchedules, ScheduleOptions
 from perdure.app.schedules import T as ScheduledTask
@@ -67,6 +68,7 @@ class App:
         self.registry = Registry()
         self.tasks: dict[str, Task[..., Any]] = {}
         self.openings = Openings(lambda: open_system(self.settings, tracer=tracer))
+        self.patience = Patience()
         self.sync = SyncApp(self)
         """The same app for code without `await`."""
         self.schedules = AppSchedules(self)

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from perdure.app.patience import Patience
 from perdure.domain.limits import LIST_MAX_ROWS
 from perdure.domain.states import GOOD_ENDS, TaskState
 from perdure.domain.unique import SubmitOutcome
-from perdure.domain.why import Obstacle
+from perdure.domain.why import Obstacle, ObstacleSort
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
 from perdure.errors import Misuse, NotFound, TaskFailed
@@ -22,6 +24,8 @@ from perdure.worker.results import decode_result
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
+LOOKED_AT = 10
+"""So many tasks are asked, in vain, what keeps one that is waited for."""
 WATCHED_TASKS = 200
 """How many tasks are watched at once by a wait for all of many."""
 
@@ -30,6 +34,7 @@ class Access(Protocol):
     """What a handle needs of its app."""
 
     principal: Principal
+    patience: Patience
 
     async def operations(self) -> Operations:
         """The operations, opened if need be."""
@@ -203,7 +208,8 @@ async def _wait(handles: Sequence[Handle[Any]], timeout: float | None, any_of: b
     for start in range(0, len(unknown), slice_size):
         some = unknown[start : start + slice_size]
         left = None if until is None else max(0.0, until - clock.time())
-        await _wait_for(some, operations, access.principal.organization, left, any_of)
+        waiting = _wait_for(some, operations, access.principal.organization, left, any_of)
+        await access.patience.bear(waiting, partial(_why_one, some, operations, access.principal.organization))
 
 
 async def _wait_for(
@@ -213,3 +219,14 @@ async def _wait_for(
     ends = {end.id: end for end in ended}
     for handle in handles:
         handle._ended = ends.get(handle.id)
+
+
+async def _why_one(
+    handles: Sequence[Handle[Any]], operations: Operations, organization: str
+) -> tuple[str, Sequence[Obstacle]]:
+    """What keeps the first of these that has not ended; a few are looked at."""
+    for handle in handles[:LOOKED_AT]:
+        obstacles = await operations.views.why(organization, handle.id)
+        if not any(each.sort is ObstacleSort.ENDED for each in obstacles):
+            return handle.id, obstacles
+    return "", ()

@@ -7,12 +7,13 @@ from perdure.app.handle import Access, Handle, value_of
 from perdure.app.node import Node
 from perdure.app.task import R
 from perdure.domain import ids
-from perdure.domain.states import BAD_ENDS, GOOD_ENDS, JobState
+from perdure.domain.states import BAD_ENDS, GOOD_ENDS, JobState, TaskState
+from perdure.domain.why import Obstacle
 from perdure.engine.job_timeline import JobTimeline, read_timeline
 from perdure.engine.wait_job import wait_jobs
 from perdure.errors import Invalid, JobFailed, NotFound
 from perdure.store.job_ledger import JobRetried
-from perdure.store.views import EventView, JobProgress, JobTaskView, JobView
+from perdure.store.views import EventView, JobProgress, JobTaskView, JobView, TaskFilter
 from perdure.worker.handler import Handler
 
 READ_AT_ONCE = 1_000
@@ -110,8 +111,18 @@ class JobHandle:
         Raises `WaitTimedOut` after `timeout` seconds, and `NotFound`.
         """
         operations = await self._access.operations()
-        [view] = await wait_jobs(operations, self._access.principal.organization, [self.id], timeout)
+        waiting = wait_jobs(operations, self._access.principal.organization, [self.id], timeout)
+        [view] = await self._access.patience.bear(waiting, self._why)
         return view.state
+
+    async def _why(self) -> tuple[str, Sequence[Obstacle]]:
+        """What keeps one of its tasks that could run."""
+        operations = await self._access.operations()
+        organization = self._access.principal.organization
+        page = await operations.views.tasks(organization, TaskFilter(job=self.id, states=(TaskState.QUEUED,)), 1)
+        for task in page.rows:
+            return task.id, await operations.views.why(organization, task.id)
+        return "", ()
 
     async def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the job and return what its tasks returned, by name; tasks without a result are left out.
