@@ -1,6 +1,7 @@
 """Lost attempts are ended as soon as they may be, and not while time is in doubt."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 import pytest
@@ -130,6 +131,19 @@ async def test_a_lost_lease_is_ended_and_charged() -> None:
     assert (settled.guard, settled.hold) == (Guard.LEASE_OVER, HOLD)
     assert (settled.settlement.event, settled.settlement.charge) == (Event.LOSE, Charge.LOSS)
     assert it.ledger.suspended == []
+
+
+async def test_what_is_lost_is_told_in_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    it = Runner()
+    it.ledger.guards = [Guard.TIMEOUT_OVER]
+    with caplog.at_level(logging.WARNING, "perdure.engine"):
+        await it.run()
+        assert caplog.records == []
+        it.ledger.guards = [Guard.LEASE_OVER] * 5
+        await it.run()
+    [line] = [each.getMessage() for each in caplog.records]
+    assert line.startswith("5 attempts are lost, for nothing was heard of their workers until their leases were over")
+    assert line.endswith("tasks: task, task, task and 2 more")
 
 
 async def test_a_process_that_has_just_started_doubts_nothing() -> None:

@@ -76,6 +76,8 @@ class ScriptedSource:
         self.order = WorkerOrder.WORK
         self.order_of_registered = WorkerOrder.WORK
         self.registered: list[WorkerInfo] = []
+        self.capacities: list[int] = []
+        """As heartbeats told them."""
         self.left: list[str] = []
         self.parents: dict[str, dict[str, ParentResult]] = {}
         self.away = False
@@ -144,6 +146,7 @@ class ScriptedSource:
 
     async def heartbeat(self, worker_id: str, capacity: int) -> WorkerOrder:
         self._call("heartbeat")
+        self.capacities.append(capacity)
         return self.order
 
     async def leave(self, worker_id: str) -> None:

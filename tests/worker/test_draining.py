@@ -29,6 +29,19 @@ async def test_a_draining_worker_claims_nothing_more(
     assert source.left == [worker.id]
 
 
+async def test_a_worker_that_drains_says_at_once_that_it_takes_nothing_more(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    registry.add("nap", nap)
+    source.offer("nap", {"seconds": 100.0})
+    worker = start_worker(heartbeat=20.0, grace=200.0)
+    await asyncio.sleep(25)
+    assert source.capacities[-1] > 0
+    worker.drain()
+    await asyncio.sleep(1)
+    assert source.capacities[-1] == 0
+
+
 async def test_what_waits_goes_back_at_once_and_what_runs_gets_its_grace(
     source: ScriptedSource, registry: Registry, start_worker: StartWorker
 ) -> None:

@@ -15,7 +15,7 @@ its lease is over.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from perdure.ambient import Chance, Clock
@@ -42,6 +42,9 @@ it.
 """
 AFTERMATH_US = 10 * limits.SECOND_US
 """For how long after a pause of losses what is found lost is counted as lost by the pause."""
+
+LOST_SHOWN = 3
+"""So many of the tasks whose attempts were lost are named in the log."""
 
 _log = logging.getLogger("perdure.engine")
 
@@ -100,7 +103,9 @@ class Lose:
             raise
         self._store_was_away = False
         self._last_run_us = self._clock.monotonic_us()
-        moved = sum(answer.answer is SettleAnswer.APPLIED for answer in answers)
+        ended = [of for of, answer in zip(settlings, answers, strict=True) if answer.answer is SettleAnswer.APPLIED]
+        _tell_of(ended)
+        moved = len(ended)
         turned = tell(answer.turned for answer in answers)
         # Hints tell of what is queued from now on, and what is claimed unheard of cannot be lost before the next run.
         quiet = not found and self._leases_outlast_quiet() and not await self._ledger.holding()
@@ -187,6 +192,19 @@ class Lose:
                 return settle_cancel_overdue(each.facts)
             case Guard.WORKER_REVOKED:
                 return settle_revoked(each.facts)
+
+
+def _tell_of(ended: Sequence[Settling]) -> None:
+    """One line for all attempts of a run whose workers said nothing any more."""
+    lost = [each.hold.task_id for each in ended if each.guard in (Guard.LEASE_OVER, Guard.HOLDER)]
+    if lost:
+        more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
+        _log.warning(
+            "%d attempts are lost, for nothing was heard of their workers until their leases were over; tasks: %s%s",
+            len(lost),
+            ", ".join(lost[:LOST_SHOWN]),
+            more,
+        )
 
 
 def _jump(earlier: _Reading, later: _Reading) -> int:

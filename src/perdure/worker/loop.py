@@ -157,6 +157,9 @@ class Worker:
             self._rest.ring()
 
     def _capacity(self) -> int:
+        """How many leases it may hold; none any more once it is about to end, which is seen by that."""
+        if self._ending is not None:
+            return 0
         return CAPACITY_FACTOR * (self.concurrency + self.settings.prefetch_for(self.concurrency))
 
     async def run(self) -> Ending:
@@ -235,6 +238,8 @@ class Worker:
     async def _drain(self) -> None:
         assert self._lanes is not None
         recycling = self._ending is Ending.RECYCLED
+        if self._held:
+            self._keeper.look_now()
         settings = self.settings
         await drain(self._lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
 
