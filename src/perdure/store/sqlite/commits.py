@@ -191,6 +191,22 @@ class Commits:
         """Whether `after_flush` should be called now, whoever writes meanwhile."""
         return self._connection is not None and self._wal.pressing
 
+    @property
+    def log_short(self) -> bool:
+        """Whether `lengthen_log` has something to do: only commits that are synced gain by it."""
+        return self._durable is SYNCHRONOUS["FULL"] and self._connection is not None and self._wal.short
+
+    def lengthen_log(self) -> None:
+        """Make the log longer ahead of its use. Where that fails, commits are slower and nothing else."""
+        connection = self._connection
+        if connection is None or not self.log_short:
+            return
+        try:
+            self._in_turn(lambda: self._wal.lengthen(connection))
+        except Exception as error:
+            if isinstance(error, BROKEN):
+                self._disconnect()
+
     def quiet_in_us(self) -> int:
         """How long it takes until nobody has written for a moment, if nobody does; 0 or less: now."""
         return max(self._committed_us + QUIET_US, self._checkpoint_again_us) - self._monotonic_us()

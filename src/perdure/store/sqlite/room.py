@@ -10,13 +10,11 @@ from typing import Any
 
 from perdure.errors import StoreFull
 from perdure.store.relational.operation import Operation
+from perdure.store.sqlite.log_length import FRAME_BYTES, PAGE_BYTES
 from perdure.store.sqlite.transaction import Transaction
-from perdure.store.sqlite.wal import PAGE_BYTES
 
 ROOM_BYTES = 256 * 1024
 """What a commit of ordinary work needs at most. It goes to the log, which fills up while the file cannot grow."""
-_FRAME_BYTES = PAGE_BYTES + 24
-"""A page as it stands in the log."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -36,7 +34,7 @@ def check_room(path: str, logged_pages: int) -> None:
     """
     if _on_disk(os.path.dirname(path)):
         return
-    unused = os.path.getsize(f"{path}-wal") // _FRAME_BYTES - logged_pages
+    unused = os.path.getsize(f"{path}-wal") // FRAME_BYTES - logged_pages
     if unused * PAGE_BYTES < ROOM_BYTES:
         raise StoreFull(f"no space is left for {path}: free some, then try again", path=path)
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import apsw
 
 from perdure.domain.limits import SECOND_US
+from perdure.store.sqlite.log_length import PAGE_BYTES, LogLength
 
-PAGE_BYTES = 4096
 PASSIVE_EVERY_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 PRESSING_PAGES = 2 * PASSIVE_EVERY_PAGES
 QUIET_US = 2_000
@@ -43,9 +43,11 @@ class WriteAheadLog:
         self._next_cut_us = 0
         self._next_telling_us = 0
         self._full = False
+        self._length = LogLength()
 
     def watch(self, connection: apsw.Connection) -> None:
         """Count the pages that this connection logs."""
+        self._length.begin()
         connection.set_wal_hook(self._committed)
 
     def _committed(self, connection: apsw.Connection, database: str, pages: int) -> int:
@@ -53,6 +55,7 @@ class WriteAheadLog:
             # The log has started over since the last checkpoint.
             self._done_at_pages = 0
         self._pages = pages
+        self._length.logged(pages)
         return apsw.SQLITE_OK
 
     @property
@@ -72,6 +75,22 @@ class WriteAheadLog:
         """Whether a checkpoint waits for a good moment no longer."""
         return self._full or self._pages - self._done_at_pages >= PRESSING_PAGES
 
+    @property
+    def short(self) -> bool:
+        """Whether small commits will make the file of the log grow soon."""
+        return self._length.short
+
+    def lengthen(self, connection: apsw.Connection) -> None:
+        """Make the file of the log longer before that. Under the file lock. Waits for nobody."""
+        connection.set_busy_timeout(0)
+        try:
+            self._length.lengthen(connection)
+        except apsw.BusyError:
+            # Somebody else writes. The next commit asks again.
+            pass
+        finally:
+            connection.set_busy_timeout(self._lock_timeout_ms)
+
     def found_full(self) -> None:
         """A write found no space: checkpoint next, however short the log is."""
         self._full = True
@@ -87,6 +106,7 @@ class WriteAheadLog:
             if logged == moved and logged >= CUT_FROM_PAGES:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 self._pages = self._done_at_pages = 0
+                self._length.begin()
         except (apsw.BusyError, apsw.LockedError):
             pass
         finally:

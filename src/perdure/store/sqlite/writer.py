@@ -90,6 +90,8 @@ class Writer:
         if self.commits.checkpoint_due and (not self._waiting_for_quiet or self.commits.checkpoint_pressing):
             self._waiting_for_quiet = True
             self._backlog.nudge()
+        elif self.commits.log_short:
+            self._backlog.nudge()
 
     def _leave_to_thread(self, call: Call) -> None:
         try:
@@ -132,6 +134,8 @@ class Writer:
             if commits.checkpoint_pressing or (commits.checkpoint_due and commits.quiet_in_us() <= 0):
                 commits.after_flush()
             self._waiting_for_quiet = commits.checkpoint_due
+            if commits.log_short:
+                commits.lengthen_log()
             if foreign.due():
                 commits.look(foreign.look)
         commits.close()
