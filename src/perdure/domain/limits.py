@@ -167,6 +167,8 @@ CLAIM_MAX_TASKS = 1_000
 SETTLE_MAX_ITEMS = 10_000
 RENEW_MAX_ITEMS = 10_000
 SWEEP_MAX_TASKS = 1_000
+LOOK_AHEAD_US = 120 * SECOND_US
+"""What is further ahead than this need not be known: every duty looks again before."""
 CASCADE_MAX_TASKS = 10_000
 RETAIN_MAX_TASKS = 1_000
 LIST_MAX_ROWS = 1_000

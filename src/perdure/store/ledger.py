@@ -193,7 +193,7 @@ class Swept(NamedTuple):
     next_us: int | None
     more: bool
     quiet: bool = False
-    """Nothing will be there to be done before something is announced."""
+    """Nothing will be there to be done within `LOOK_AHEAD_US` before something is announced."""
     turned: tuple[BreakerTurn, ...] = ()
     """Breakers that have changed by it."""
 

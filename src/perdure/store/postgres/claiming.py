@@ -14,6 +14,7 @@ from perdure.store.postgres.folding import Folds
 from perdure.store.postgres.grants import Catalogue, Fitting, Grants
 from perdure.store.postgres.heads import Heads, Take
 from perdure.store.postgres.marks import Marks
+from perdure.store.postgres.passed import Passed
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.ageing import Ageing
@@ -47,22 +48,23 @@ class _Worker(NamedTuple):
     order: str
     held_from: int
     newest_lane: int | None
-    due: bool
-    """Whether tasks wait that are due."""
-    overdue: bool
-    """Whether tasks wait past their TTL or deadline."""
+    due_us: int | None
+    """The first instant found at which a waiting task is due, if that has come."""
+    overdue_us: int | None
+    """The first one found at which a waiting task is past its TTL or deadline, if that has come."""
 
     def as_guessed(self, guess: "_Worker") -> bool:
         """Whether a claim that took this row for `guess` has done right."""
         same = self[1:4] == guess[1:4] and self.newest_lane == guess.newest_lane
-        return same and self.held_from >= guess.held_from and not self.due and not self.overdue
+        return same and self.held_from >= guess.held_from and self.due_us is None and self.overdue_us is None
 
 
 class Claims:
     """Claims of one process, with what it remembers between them. Used by one thread at a time.
 
-    `folds` fold changes of counts on the way, after a claim. `remind` is told after how many microseconds a worker that
-    got less than it wanted is to claim once more: by then what this claim has not looked at is looked at.
+    `folds` fold changes of counts on the way, after a claim. `due` and `overdue` know from where on to look for what
+    time has brought, before one. `remind` is told after how many microseconds a worker that got less than it wanted is
+    to claim once more: by then what this claim has not looked at is looked at.
     """
 
     def __init__(
@@ -70,12 +72,16 @@ class Claims:
         clock: Clock | None = None,
         folds: Folds | None = None,
         remind: Callable[[int], None] = lambda delay_us: None,
+        due: Passed | None = None,
+        overdue: Passed | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self._marks = Marks(clock)
         self._catalogue = Catalogue(clock, self._marks.keep_only)
         self._heads = Heads(clock, self._marks)
         self._folds = folds or Folds(clock)
+        self._due = due or Passed(clock.monotonic_us)
+        self._overdue = overdue or Passed(clock.monotonic_us)
         self._remind = remind
         self._monotonic_us = clock.monotonic_us
         self._known: dict[str, _Worker] = {}
@@ -102,7 +108,7 @@ class Claims:
         rooms = UNLIMITED
         rows = self._guessed(tx, request, leases)
         if rows is None:
-            worker = _look(tx, request.worker_id)
+            worker = self._look(tx, request.worker_id)
             if worker is None or worker.order != WorkerOrder.WORK:
                 return []
             fitting = self._aged(tx, request, self._catalogue.fitting(tx, worker.grants, worker.newest_lane))
@@ -148,6 +154,23 @@ class Claims:
         priorities = self._ageing.priorities(tx, request.ageing_us, heads, fitting.lanes)
         return Fitting(fitting.lanes, fitting.flow, priorities) if self._ageing.raises else fitting
 
+    def _look(self, tx: Transaction, worker_id: str) -> _Worker | None:
+        """Lock the worker's row, so that no other claim of it goes on beside this one; and do first what time has
+        done.
+        """
+        due, overdue = self._due.look(tx), self._overdue.look(tx)
+        found = tx.run("claim_look", worker=worker_id, due_since=due.since_us, overdue_since=overdue.since_us)
+        worker = _worker_of(worker_id, found)
+        if worker is None:
+            return None
+        if worker.due_us is not None:
+            sweep_due(tx, limits.SWEEP_MAX_TASKS, due.since_us)
+        if worker.overdue_us is not None:
+            sweep_overdue(tx, limits.SWEEP_MAX_TASKS, overdue.since_us)
+        due.found(worker.due_us)
+        overdue.found(worker.overdue_us)
+        return worker
+
     def _remind_when_committed(self, tx: Transaction, begun_us: int) -> None:
         """Something may be there all the same: below the marks, or in a lane that is not known yet."""
         delay_us = max(self._marks.look_again_us, self._catalogue.load_all_us) - self._monotonic_us()
@@ -177,7 +200,9 @@ class Claims:
             return None
         below, stale = self._marks.below(fitting.rank), self._catalogue.stale
         takes, _ = self._takes(tx, fitting, len(leases))
-        asked = [("claim_look", {"worker": worker_id}), ("claim", _bindings(tx, guess, leases, takes))]
+        due, overdue = self._due.look(tx), self._overdue.look(tx)
+        since = {"due_since": due.since_us, "overdue_since": overdue.since_us}
+        asked = [("claim_look", {"worker": worker_id, **since}), ("claim", _bindings(tx, guess, leases, takes))]
         asked += [("claim_late", {"stretches": batch(below)})] * bool(below)
         asked += [("claim_lanes", {"above": 0})] * stale
         found, rows, *more = tx.run_together(asked)
@@ -186,6 +211,8 @@ class Claims:
             del self._known[worker_id]
             self._guess_again_us = begun_us + GUESS_AGAIN_US
             raise collided("a worker's row is not what it was")
+        due.found(None)
+        overdue.found(None)
         self._known[worker_id] = worker
         late = _decode(more.pop(0)[0][0]) if below else []
         if below:
@@ -241,24 +268,13 @@ class Claims:
         return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
 
 
-def _look(tx: Transaction, worker_id: str) -> _Worker | None:
-    """Lock the worker's row, so that no other claim of it goes on beside this one; and do first what time has done."""
-    worker = _worker_of(worker_id, tx.run("claim_look", worker=worker_id))
-    if worker is not None and worker.due:
-        sweep_due(tx, limits.SWEEP_MAX_TASKS)
-    if worker is not None and worker.overdue:
-        sweep_overdue(tx, limits.SWEEP_MAX_TASKS)
-    return worker
-
-
 def _worker_of(worker_id: str, found: Sequence[tuple[Any, ...]]) -> _Worker | None:
     if not found:
         return None
-    ((kinds, queues, organizations, capabilities, capacity, order, held_from, due, overdue, newest_lane, paused),) = (
-        found
-    )
+    ((kinds, queues, organizations, capabilities, capacity, order, held_from, *instants, newest_lane, paused),) = found
+    due_us, overdue_us = instants
     grants = Grants(kinds, queues, organizations, capabilities, paused)
-    return _Worker(worker_id, grants, capacity, order, held_from, newest_lane, bool(due), bool(overdue))
+    return _Worker(worker_id, grants, capacity, order, held_from, newest_lane, due_us, overdue_us)
 
 
 def _lease_from(

@@ -4,15 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 from perdure.ambient import SystemClock
-from perdure.store.ledger import Swept
+from perdure.domain.limits import SECOND_US
+from perdure.store.ledger import Doubtful, Swept
 from perdure.store.postgres import growing, job_submission, renewing, settling, submission
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.folding import Folds
-from perdure.store.relational import sweeping
+from perdure.store.postgres.passed import Passed
+from perdure.store.relational import doubting, sweeping
 from perdure.store.relational.flow import announcing
 from perdure.store.relational.ledger import RelationalLedger, Shapes
 from perdure.store.relational.operation import Writer
 from perdure.store.relational.views import Readers
+
+STRAYS_EVERY_US = 60 * SECOND_US
+"""Attempts of workers that have no row are looked for so rarely: nothing leaves any, and it reads all the dead ones."""
 
 
 class PostgresLedger(RelationalLedger):
@@ -23,8 +28,12 @@ class PostgresLedger(RelationalLedger):
     """
 
     def __init__(self, writer: Writer, readers: Readers, remind: Callable[[int], None]) -> None:
-        self._folds = Folds(SystemClock())
-        claims = Claims(folds=self._folds, remind=remind)
+        clock = SystemClock()
+        self._folds = Folds(clock)
+        self._due, self._overdue = Passed(clock.monotonic_us), Passed(clock.monotonic_us)
+        self._monotonic_us = clock.monotonic_us
+        self._strays_us = 0
+        claims = Claims(clock, self._folds, remind, due=self._due, overdue=self._overdue)
         shapes = Shapes(
             submission.submit,
             job_submission.submit_jobs,
@@ -40,6 +49,31 @@ class PostgresLedger(RelationalLedger):
 
         def act(tx: Any) -> Swept:
             self._folds.fold_if_time(tx)
-            return sweeping.promote(tx, limit)
+            look = self._due.look(tx)
+            swept = sweeping.promote(tx, limit, look.since_us)
+            look.found(_come(tx, swept))
+            return swept
 
         return await self._act(act)
+
+    async def expire(self, limit: int) -> Swept:
+        def act(tx: Any) -> Swept:
+            look = self._overdue.look(tx)
+            swept = sweeping.expire(tx, limit, look.since_us)
+            look.found(_come(tx, swept))
+            return swept
+
+        return await self._act(act)
+
+    async def find_doubtful(self, limit: int) -> list[Doubtful]:
+        now_us = self._monotonic_us()
+        strays = now_us >= self._strays_us
+        if strays:
+            # Whether it succeeds or takes too long.
+            self._strays_us = now_us + STRAYS_EVERY_US
+        return await self._readers.read(lambda tx: doubting.find_doubtful(tx, limit, strays))
+
+
+def _come(tx: Any, swept: Swept) -> int | None:
+    """The first instant that a sweep has left, if it has come."""
+    return swept.next_us if swept.next_us is not None and swept.next_us <= tx.now_us else None

@@ -22,13 +22,13 @@ from perdure.store.postgres.schema import PostgresSchema, bring_up_to_date
 from perdure.store.postgres.session import Limits
 from perdure.store.postgres.submission import submit
 from perdure.store.postgres.talking import Talker, talker_of
+from perdure.store.postgres.views import PostgresViews
 from perdure.store.postgres.wakeups import Line, PostgresWakeups
 from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.relational.firing import Submitting
 from perdure.store.relational.operation import Operation
 from perdure.store.relational.schedules import RelationalSchedules
-from perdure.store.relational.views import RelationalViews
 
 LOCK_TIMEOUT = 10.0
 """Seconds that a write waits for a row that another transaction holds before it is refused."""
@@ -66,7 +66,7 @@ class PostgresStore:
         self._dialect = dialect
         self.capabilities = Capabilities(dialect.name, dialect.hints, caller_transactions=True, profiles=PROFILES)
         self.ledger = PostgresLedger(writer, readers, wakeups.remind)
-        self.views = RelationalViews(readers)
+        self.views = PostgresViews(readers)
         self.caller = caller
         self.definitions = RelationalDefinitions(writer, readers)
         self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))

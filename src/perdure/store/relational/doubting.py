@@ -52,11 +52,15 @@ def losses_suspended_until(tx: Transaction) -> int:
     return int(tx.value("losses_suspended", suspension_max=limits.LEASE_MAX_US))
 
 
-def find_doubtful(tx: Transaction, count: int) -> list[Doubtful]:
-    """Live attempts that a duty may have to end, with what it decides by."""
+def find_doubtful(tx: Transaction, count: int, strays: bool = True) -> list[Doubtful]:
+    """Live attempts that a duty may have to end, with what it decides by.
+
+    `strays`: those too, if there are any, of which no row of a worker is left.
+    """
     found = tx.document(
         "doubtful_find",
         count=count,
+        strays=strays,
         timeout_grace=limits.TIMEOUT_GRACE_US,
         suspension_max=limits.LEASE_MAX_US,
     )

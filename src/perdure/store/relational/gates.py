@@ -156,9 +156,11 @@ def free_slots(tx: Transaction, leaving: Sequence[Leaving]) -> list[int]:
     return take(tx, _gates(tx.run("slot_yield", batch=batch(leaving))))
 
 
-def free_slots_due(tx: Transaction, count: int) -> list[int]:
-    """Take back at most `count` slots of rates whose time has passed. Returns the gates."""
-    return _gates(tx.run("slot_due", count=count))
+def free_slots_due(tx: Transaction, count: int, since_us: int = 0) -> list[int]:
+    """Take back at most `count` slots of rates whose time has passed; `since_us`: those before have been. Returns the
+    gates.
+    """
+    return _gates(tx.run("slot_due", count=count, since=since_us))
 
 
 def _gates(rows: Iterable[tuple[Any, ...]]) -> list[int]:

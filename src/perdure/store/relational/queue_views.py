@@ -1,5 +1,7 @@
 """What can be read of queues and workers: counters and the heads of indexes, whatever has ended."""
 
+from typing import Any, Protocol
+
 import msgspec
 
 from perdure.domain import limits
@@ -31,10 +33,22 @@ _decode_workers = msgspec.json.Decoder(list[WorkerView]).decode
 _decode_overview = msgspec.json.Decoder(Overview).decode
 
 
-def queues(tx: Transaction, organization: str) -> list[QueueView]:
+class Ask(Protocol):
+    """How a statement is asked that looks for the first tasks of lanes: its one value, a JSON document."""
+
+    def __call__(self, tx: Transaction, name: str, /, **bindings: Any) -> str:
+        """The answer of the named statement."""
+
+
+def _plainly(tx: Transaction, name: str, /, **bindings: Any) -> str:
+    answer: str = tx.value(name, **bindings)
+    return answer
+
+
+def queues(tx: Transaction, organization: str, ask: Ask = _plainly) -> list[QueueView]:
     """Queues that hold something or have a policy, by name."""
     active_us = limits.WORKER_ACTIVE_DEFAULT_US
-    found = _decode_queues(tx.value("view_queues", organization=organization, active=active_us))
+    found = _decode_queues(ask(tx, "view_queues", organization=organization, active=active_us))
     policies = dict(found.policies)
     oldest = dict(found.oldest)
     counts: dict[str, dict[str, int]] = {}
@@ -68,7 +82,7 @@ def workers(tx: Transaction, organization: str, active_us: int | None) -> list[W
     return _decode_workers(tx.value("view_workers", organization=organization, since=since_us))
 
 
-def overview(tx: Transaction, organization: str) -> Overview:
+def overview(tx: Transaction, organization: str, ask: Ask = _plainly) -> Overview:
     """Counts, oldest and totals."""
     active_us = limits.WORKER_ACTIVE_DEFAULT_US
-    return _decode_overview(tx.value("view_overview", organization=organization, active=active_us))
+    return _decode_overview(ask(tx, "view_overview", organization=organization, active=active_us))

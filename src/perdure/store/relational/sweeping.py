@@ -1,5 +1,6 @@
 """What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
 
+from perdure.domain.limits import LOOK_AHEAD_US
 from perdure.store.ledger import Swept
 from perdure.store.relational import breakers
 from perdure.store.relational.ending import cancel_held_rows, end_waiting, join, open_gates, settle_children
@@ -8,47 +9,58 @@ from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
 
-def sweep_due(tx: Transaction, count: int) -> int:
-    """Let at most `count` due tasks join their lanes, and those whose turn it is at a rate. Returns how many moved."""
-    freed = free_slots_due(tx, count)
+def sweep_due(tx: Transaction, count: int, since_us: int = 0) -> int:
+    """Let at most `count` due tasks join their lanes, and those whose turn it is at a rate. Returns how many moved.
+
+    `since_us`: what was due before has been dealt with.
+    """
+    freed = free_slots_due(tx, count, since_us)
     open_gates(tx, take(tx, freed))
     if freed:
         # Some are those of queues and organizations, where tasks wait in their lanes.
         tx.announce(Topic.READY)
-    tx.run("due_stage", count=count)
+    tx.run("due_stage", count=count, since=since_us)
     return max(join(tx), len(freed))
 
 
-def promote(tx: Transaction, count: int) -> Swept:
-    """Let due tasks join their lanes."""
-    next_us = _due_next(tx)
+def promote(tx: Transaction, count: int, since_us: int = 0) -> Swept:
+    """Let due tasks join their lanes; `since_us` as in `sweep_due`."""
+    next_us = _due_next(tx, since_us)
     if next_us is None or next_us > tx.now_us:
         return Swept(0, next_us, False, quiet=next_us is None)
-    moved = sweep_due(tx, count) + breakers.tell(tx)
-    return Swept(moved, _due_next(tx), moved >= count)
+    moved = sweep_due(tx, count, since_us) + breakers.tell(tx)
+    return Swept(moved, _due_next(tx, since_us), moved >= count)
 
 
-def _due_next(tx: Transaction) -> int | None:
+def _due_next(tx: Transaction, since_us: int) -> int | None:
     """When the next task is due, the next slot of a rate is free, or the next open breaker lets probes through."""
-    instants = (tx.value("due_next"), tx.value("slot_next"))
+    instants = (tx.value("due_next", since=since_us), tx.value("slot_next", since=since_us))
     return min((instant for instant in instants if instant is not None), default=None)
 
 
-def sweep_overdue(tx: Transaction, count: int) -> int:
-    """End at most `count` waiting tasks past their TTL, and as many past their deadline."""
-    tx.run("overdue_stage_ttl", count=count)
+def sweep_overdue(tx: Transaction, count: int, since_us: int = 0) -> int:
+    """End at most `count` waiting tasks past their TTL, and as many past their deadline.
+
+    `since_us`: what was past it before has been dealt with.
+    """
+    tx.run("overdue_stage_ttl", count=count, since=since_us)
     expired = end_waiting(tx)
-    tx.run("overdue_stage_deadline", count=count)
+    tx.run("overdue_stage_deadline", count=count, since=since_us)
     return expired + end_waiting(tx)
 
 
-def expire(tx: Transaction, count: int) -> Swept:
-    """End waiting tasks past their TTL or deadline."""
-    next_us = tx.value("overdue_next")
+def expire(tx: Transaction, count: int, since_us: int = 0) -> Swept:
+    """End waiting tasks past their TTL or deadline; `since_us` as in `sweep_overdue`."""
+    next_us = _overdue_next(tx, since_us)
     if next_us is None or next_us > tx.now_us:
         return Swept(0, next_us, False, quiet=next_us is None)
-    moved = sweep_overdue(tx, count)
-    return Swept(moved, tx.value("overdue_next"), moved >= count)
+    moved = sweep_overdue(tx, count, since_us)
+    return Swept(moved, _overdue_next(tx, since_us), moved >= count)
+
+
+def _overdue_next(tx: Transaction, since_us: int) -> int | None:
+    instant: int | None = tx.value("overdue_next", since=since_us, until=tx.now_us + LOOK_AHEAD_US)
+    return instant
 
 
 def cascade(tx: Transaction, count: int, grace_us: int) -> Swept:

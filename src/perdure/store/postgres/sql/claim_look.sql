@@ -1,26 +1,29 @@
 -- What a worker may claim, with its row locked, so that its claims come one after the other; and what has to be done
--- before one: whether tasks are due or overdue, which is the newest lane, and what documents and breakers
--- say about claims, as in flow_read.
+-- before one: the first instants, of those that are looked at, at which tasks are due or overdue by now, which is the newest
+-- lane, and what documents and breakers say about claims, as in flow_read.
 SELECT
     kinds::text, queues::text, organizations::text, capabilities::text, capacity, ordered, held_from,
     least((
         SELECT due_us FROM perdure_live AS live
         WHERE state IN ('pending', 'retrying') AND waits = 0 AND gate IS NULL
+        AND due_us >= %(due_since)s::bigint AND due_us <= %(now)s::bigint
         ORDER BY due_us LIMIT 1
     ), (
         SELECT free_us FROM perdure_slots AS slots
-        WHERE free_us IS NOT NULL
+        WHERE free_us >= %(due_since)s::bigint AND free_us <= %(now)s::bigint
         ORDER BY free_us LIMIT 1
-    )) <= %(now)s::bigint,
+    )),
     least((
         SELECT expires_us FROM perdure_live AS live
-        WHERE expires_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')
+        WHERE state IN ('pending', 'queued', 'retrying')
+        AND expires_us >= %(overdue_since)s::bigint AND expires_us <= %(now)s::bigint
         ORDER BY expires_us LIMIT 1
     ), (
         SELECT deadline_us FROM perdure_live AS live
-        WHERE deadline_us IS NOT NULL AND state IN ('pending', 'queued', 'retrying')
+        WHERE state IN ('pending', 'queued', 'retrying')
+        AND deadline_us >= %(overdue_since)s::bigint AND deadline_us <= %(now)s::bigint
         ORDER BY deadline_us LIMIT 1
-    )) <= %(now)s::bigint,
+    )),
     (SELECT max(lane) FROM perdure_lanes AS lanes),
     (
         SELECT jsonb_agg(said ORDER BY organization, type, name)::text

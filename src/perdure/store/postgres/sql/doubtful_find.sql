@@ -1,4 +1,5 @@
--- Live attempts whose time is over, or whose worker is revoked: hold, guard and retry policy.
+-- Live attempts whose time is over, or whose worker is revoked: hold, guard and retry policy. What a worker held before lies
+-- dead in the index below the first fence that it may hold. `strays`: those of workers without a row too.
 WITH doubtful AS (
     SELECT held.organization, held.id, held.attempt_id, held.guard, held.retry
     FROM (
@@ -21,12 +22,22 @@ WITH doubtful AS (
                     live.state = 'running'
                     AND live.started_us + tasks.timeout_us + %(timeout_grace)s::bigint <= %(now)s::bigint
                     THEN 'timeout_over'
-                WHEN workers.ordered = 'revoke' THEN 'worker_revoked'
+                WHEN live.ordered = 'revoke' THEN 'worker_revoked'
             END AS guard
-        FROM perdure_live AS live
+        FROM (
+            SELECT live.*, workers.ordered
+            FROM perdure_workers AS workers
+            CROSS JOIN LATERAL (
+                SELECT * FROM perdure_live AS live
+                WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL AND live.fence >= workers.held_from
+            ) AS live
+            UNION ALL
+            SELECT live.*, NULL
+            FROM perdure_live AS live
+            WHERE %(strays)s::boolean AND live.attempt_id IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM perdure_workers AS workers WHERE workers.id = live.worker)
+        ) AS live
         JOIN perdure_tasks AS tasks ON tasks.n = live.n
-        LEFT JOIN perdure_workers AS workers ON workers.id = live.worker
-        WHERE live.attempt_id IS NOT NULL
     ) AS held
     WHERE held.guard IS NOT NULL
     LIMIT %(count)s::bigint

@@ -3,7 +3,8 @@
 WITH due AS (
     SELECT live.n, live.lane, live.state, live.due_us
     FROM perdure_live AS live
-    WHERE live.state IN ('pending', 'retrying') AND live.waits = 0 AND live.gate IS NULL AND live.due_us <= %(now)s::bigint
+    WHERE live.state IN ('pending', 'retrying') AND live.waits = 0 AND live.gate IS NULL
+    AND live.due_us >= %(since)s::bigint AND live.due_us <= %(now)s::bigint
     ORDER BY live.due_us
     LIMIT %(count)s::bigint
     FOR UPDATE SKIP LOCKED

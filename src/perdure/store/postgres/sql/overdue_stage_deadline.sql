@@ -4,7 +4,7 @@ WITH overdue AS (
     SELECT live.n, live.lane, live.job, live.state
     FROM perdure_live AS live
     WHERE live.deadline_us IS NOT NULL AND live.state IN ('pending', 'queued', 'retrying')
-    AND live.deadline_us <= %(now)s::bigint
+    AND live.deadline_us >= %(since)s::bigint AND live.deadline_us <= %(now)s::bigint
     ORDER BY live.deadline_us
     LIMIT %(count)s::bigint
     FOR UPDATE SKIP LOCKED

@@ -4,7 +4,7 @@ WITH overdue AS (
     SELECT live.n, live.lane, live.job, live.state
     FROM perdure_live AS live
     WHERE live.expires_us IS NOT NULL AND live.state IN ('pending', 'queued', 'retrying')
-    AND live.expires_us <= %(now)s::bigint
+    AND live.expires_us >= %(since)s::bigint AND live.expires_us <= %(now)s::bigint
     ORDER BY live.expires_us
     LIMIT %(count)s::bigint
     FOR UPDATE SKIP LOCKED

@@ -4,7 +4,8 @@ WITH gone AS MATERIALIZED (
     FROM perdure_workers AS workers
     WHERE workers.seen_us < %(before)s::bigint
     AND NOT EXISTS (
-        SELECT 1 FROM perdure_live AS live WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL
+        SELECT 1 FROM perdure_live AS live
+        WHERE live.worker = workers.id AND live.attempt_id IS NOT NULL AND live.fence >= workers.held_from
     )
     FOR UPDATE SKIP LOCKED
 )

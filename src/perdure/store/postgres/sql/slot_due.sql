@@ -2,7 +2,7 @@
 WITH passed AS MATERIALIZED (
     SELECT gate, n, taken_us
     FROM perdure_slots AS slots
-    WHERE free_us IS NOT NULL AND free_us <= %(now)s::bigint
+    WHERE free_us IS NOT NULL AND free_us >= %(since)s::bigint AND free_us <= %(now)s::bigint
     ORDER BY free_us
     LIMIT %(count)s::bigint
     FOR UPDATE SKIP LOCKED

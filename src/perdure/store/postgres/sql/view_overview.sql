@@ -1,4 +1,5 @@
--- An organization at a glance, from counters and the heads of indexes only.
+-- An organization at a glance, from counters and the heads of indexes only. `marks` are the places from which on the first
+-- tasks of lanes are looked for, {lane: [in front, in line]}, and `heads` are where they are.
 WITH filled AS MATERIALIZED (
     SELECT lanes.lane, lanes.queue, lanes.kind, counted.state, sum(counted.tasks)::bigint AS tasks
     FROM perdure_lanes AS lanes
@@ -12,22 +13,27 @@ WITH filled AS MATERIALIZED (
     HAVING sum(counted.tasks) > 0
 ),
 heads AS (
-    -- In a lane, those in front (the first of all) and those behind each wait in the order in which they were queued.
-    SELECT filled.queue, least(front.queued_us, behind.queued_us) AS queued_us
+    -- In a lane, those in front and those in line each wait in the order in which they were queued.
+    SELECT
+        filled.lane, filled.queue, least(front.queued_us, line.queued_us) AS queued_us,
+        front.seq AS front, line.seq AS line
     FROM filled
     LEFT JOIN LATERAL (
-        SELECT live.queued_us FROM perdure_live AS live
+        SELECT live.queued_us, live.seq FROM perdure_live AS live
         WHERE live.lane = filled.lane AND live.state = 'queued'
+        AND live.seq >= coalesce((%(marks)s::jsonb -> filled.lane::text ->> 0)::bigint, -4611686018427387904) AND live.seq < 0
         ORDER BY live.seq LIMIT 1
     ) AS front ON true
     LEFT JOIN LATERAL (
-        SELECT live.queued_us FROM perdure_live AS live
-        WHERE live.lane = filled.lane AND live.state = 'queued' AND live.seq >= 0
+        SELECT live.queued_us, live.seq FROM perdure_live AS live
+        WHERE live.lane = filled.lane AND live.state = 'queued'
+        AND live.seq >= coalesce((%(marks)s::jsonb -> filled.lane::text ->> 1)::bigint, 0)
         ORDER BY live.seq LIMIT 1
-    ) AS behind ON true
+    ) AS line ON true
     WHERE filled.state = 'queued'
 )
 SELECT json_build_object(
+    'heads', (SELECT coalesce(json_agg(json_build_array(heads.lane, heads.front, heads.line)), '[]') FROM heads),
     'counts', coalesce((
         SELECT json_agg(json_build_array(queue, kind, state, tasks) ORDER BY queue, kind, state)
         FROM (

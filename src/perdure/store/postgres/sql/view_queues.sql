@@ -1,4 +1,5 @@
 -- The policies of an organization's queues, what is in them, since when the oldest waits, and the kinds nobody has.
+-- `marks` and `heads` are as in view_overview.
 WITH filled AS MATERIALIZED (
     SELECT lanes.lane, lanes.queue, lanes.kind, counted.state, sum(counted.tasks)::bigint AS tasks
     FROM perdure_lanes AS lanes
@@ -13,19 +14,23 @@ WITH filled AS MATERIALIZED (
     HAVING sum(counted.tasks) > 0
 ),
 heads AS (
-    -- In a lane, those in front (the first of all) and those behind each wait in the order in which they were queued.
-    SELECT filled.queue, least(front.queued_us, behind.queued_us) AS queued_us
+    -- In a lane, those in front and those in line each wait in the order in which they were queued.
+    SELECT
+        filled.lane, filled.queue, least(front.queued_us, line.queued_us) AS queued_us,
+        front.seq AS front, line.seq AS line
     FROM filled
     LEFT JOIN LATERAL (
-        SELECT live.queued_us FROM perdure_live AS live
+        SELECT live.queued_us, live.seq FROM perdure_live AS live
         WHERE live.lane = filled.lane AND live.state = 'queued'
+        AND live.seq >= coalesce((%(marks)s::jsonb -> filled.lane::text ->> 0)::bigint, -4611686018427387904) AND live.seq < 0
         ORDER BY live.seq LIMIT 1
     ) AS front ON true
     LEFT JOIN LATERAL (
-        SELECT live.queued_us FROM perdure_live AS live
-        WHERE live.lane = filled.lane AND live.state = 'queued' AND live.seq >= 0
+        SELECT live.queued_us, live.seq FROM perdure_live AS live
+        WHERE live.lane = filled.lane AND live.state = 'queued'
+        AND live.seq >= coalesce((%(marks)s::jsonb -> filled.lane::text ->> 1)::bigint, 0)
         ORDER BY live.seq LIMIT 1
-    ) AS behind ON true
+    ) AS line ON true
     WHERE filled.state = 'queued'
 ),
 offers AS MATERIALIZED (
@@ -38,6 +43,7 @@ offers AS MATERIALIZED (
     AND (workers.organizations = '[]' OR workers.organizations ? %(organization)s::text)
 )
 SELECT json_build_object(
+    'heads', (SELECT coalesce(json_agg(json_build_array(heads.lane, heads.front, heads.line)), '[]') FROM heads),
     'policies', coalesce((
         SELECT json_agg(json_build_array(definitions.name, definitions.document) ORDER BY definitions.name)
         FROM perdure_definitions AS definitions
