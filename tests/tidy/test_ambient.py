@@ -43,8 +43,8 @@ def _offences(module: Module) -> list[str]:
 
 
 CLOCKS = {"transaction_durability", "server_facts", "caller_place", "health_snapshots", "gate_find", "gate_open"}
-"""Statements by which a server's own clock is read: once for each transaction, again once it has waited for gates, and to
-show how the server is.
+"""Statements by which a server's own clock is read: once for each transaction, again once it has waited for gates, and
+to show how the server is.
 """
 
 

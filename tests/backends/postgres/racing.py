@@ -10,7 +10,7 @@ import psycopg
 
 from backends.postgres.crew import Writer
 from perdure.store.postgres.faults import RETRIED
-from perdure.store.postgres.transaction import Transaction
+from perdure.store.postgres.transaction import Reached, Transaction
 
 T = TypeVar("T")
 
@@ -21,14 +21,19 @@ BLOCKED = """
 """
 
 
-def run(writer: Writer, act: Callable[[Transaction], T]) -> T:
+def run(
+    writer: Writer, act: Callable[[Transaction], T], collided: Callable[[Exception], object] = lambda error: None
+) -> T:
     """What `act` answers in a transaction of its own; run again where it collides, as a store's writer does."""
+    gates: set[int] = set()
     while True:
         try:
             with writer.transaction() as tx:
+                tx.begin_with(gates)
                 return act(tx)
-        except RETRIED:
-            continue
+        except RETRIED as error:
+            collided(error)
+            gates.update(error.gates if isinstance(error, Reached) else ())
 
 
 class Beside:

@@ -1,7 +1,7 @@
 """Tasks of two kinds whose keys take turns and that start at two rates, all at once with the duty that lets them join.
 
-Gates are locked in the order of their names, but more than once in a transaction: whose turn it is at one may have
-others before it. So two may wait for each other; the server ends one of them, which is run again.
+Gates are locked more than once in a transaction: whose turn it is at one may have to pass others. What somebody else
+has then is not waited for: the transaction is run again, and begins with all of these.
 """
 
 import random

@@ -1,10 +1,16 @@
 """The store's time: what moves it and what does not."""
 
+import asyncio
 from pathlib import Path
 
+import apsw
+import pytest
+
 from backends.sqlite.fixed_clock import SECOND_US, FixedClock
+from backends.sqlite.test_flushing_at_once import PATIENCE_SECONDS, alone, left_to_the_thread
 from perdure.domain.limits import LEASE_DEFAULT_US
 from perdure.store.relational.operation import Operation
+from perdure.store.sqlite.lock import FileLock
 from perdure.store.sqlite.store import SqliteStore
 
 NOTHING = Operation("nothing", 0, lambda tx, items: items)
@@ -118,3 +124,24 @@ async def test_the_suspension_after_a_restart_moves_no_time(tmp_path: Path):
     assert await now_of(tmp_path / "perdure.db", clock) == (first, suspended)
     clock.restart(clock.wall + SECOND_US)
     assert (await now_of(tmp_path / "perdure.db", clock))[0] == clock.wall
+
+
+async def test_an_instant_is_taken_once_nobody_else_writes(threaded: SqliteStore, monkeypatch: pytest.MonkeyPatch):
+    """So a start counts from then at a rate, however long it was waited for the file."""
+    telling = Operation("tell", 0, lambda tx, items: [tx.now_us] * len(items))
+    begun = left_to_the_thread(threaded, monkeypatch)
+    lock, connection = FileLock(threaded.path, 1.0), apsw.Connection(threaded.path)
+    for take, let_go in (
+        (lock.acquire, lock.release),
+        (lambda: connection.execute("BEGIN IMMEDIATE"), lambda: connection.execute("ROLLBACK")),
+    ):
+        begun.clear()
+        take()
+        await alone(threaded)
+        answer = asyncio.ensure_future(threaded.writer.gather(telling, [1]))
+        assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
+        let_go_us = await threaded.readers.read(lambda tx: tx.now_us)
+        let_go()
+        assert await answer >= [let_go_us]
+    lock.close()
+    connection.close()

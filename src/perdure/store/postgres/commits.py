@@ -12,7 +12,7 @@ from perdure.store.postgres.faults import DATA_FAULTS, is_store_fault, translate
 from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS, HeldUp
 from perdure.store.postgres.lifeline import Lifeline
 from perdure.store.postgres.session import Session
-from perdure.store.postgres.transaction import Transaction
+from perdure.store.postgres.transaction import Reached, Transaction
 from perdure.store.relational.isolating import Blame, commit, own
 from perdure.store.relational.operation import Operation
 from perdure.store.wakeups import Topic
@@ -109,10 +109,16 @@ class Commits:
 
     def _transact(self, groups: list[list[Call]]) -> None:
         durable = any(group[0].operation.durable for group in groups)
+        gates: set[int] = set()
 
         def run(session: Session) -> tuple[Transaction, list[list[Any]], bool]:
             tx = self._clock.begin(session, durable=durable)
-            answers = [_apply(tx, group) for group in groups]
+            try:
+                tx.begin_with(gates)
+                answers = [_apply(tx, group) for group in groups]
+            except Reached as reached:
+                gates.update(reached.gates)
+                raise
             self._clock.note(tx, session.server_start_us)
             tx.begin()
             hint = self._announcing.turn(tx.topics) if tx.topics and not session.pooled else None

@@ -77,9 +77,10 @@ def _settle(
     """Settle attempts of which none is named twice. `only_pass`: all of this transaction's are among them."""
     groups, returning = _grouped(settlings, places)
     document = batch(groups)
-    # Gates are locked after all rows of tasks.
-    frees = only_pass and not returning
+    # Gates are locked after all rows of tasks, and without waiting where there are some already.
+    frees = only_pass and not returning and not tx.has_gates
     ended = _run(tx, "settle_end", document, frees=frees)
+    tx.has_gates = tx.has_gates or (frees and any(row.gated for row in ended))
     returned = _run(tx, "settle_return", document) if returning and len(ended) < len(places) else []
     if returning and len(ended) + len(returned) < len(places):
         # A cancel may have come in between the two: then the task does not go on, it ends.

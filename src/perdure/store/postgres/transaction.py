@@ -1,13 +1,15 @@
 """One transaction as the operations of this store see it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import psycopg
+from psycopg import errors
 
 from perdure.store.postgres.dialects import POSTGRES, Dialect
 from perdure.store.postgres.wire import Answer, Query, Wire
+from perdure.store.relational.transaction import batch
 from perdure.store.wakeups import Topic
 
 _decode = msgspec.json.Decoder().decode
@@ -21,6 +23,14 @@ class Line(Protocol):
 
     def run_together(self, queries: Sequence[Query]) -> list[Answer]:
         """Run statements in order; after one that fails, the later ones are not run."""
+
+
+class Reached(errors.SerializationFailure):
+    """A transaction that has gates needs others that somebody has: run again, it takes these first."""
+
+    def __init__(self, gates: Collection[int]) -> None:
+        super().__init__("another transaction has a gate that this one came to with others in its hands")
+        self.gates = gates
 
 
 class Time(Protocol):
@@ -56,12 +66,14 @@ class Transaction:
         "_after_commit",
         "_changes",
         "_connection",
+        "_first",
         "_line",
         "_opening",
         "_staged",
         "_statements",
         "_time",
         "dialect",
+        "has_gates",
         "now_us",
         "topics",
     )
@@ -87,6 +99,9 @@ class Transaction:
         self._changes = 0
         self._staged: dict[str, list[str]] = {}
         self._after_commit: list[Callable[[], None]] = []
+        self._first: Collection[int] | None = None
+        self.has_gates = False
+        """Whether it may have locked gates."""
 
     @property
     def connection(self) -> Any:
@@ -164,6 +179,34 @@ class Transaction:
         if self._time is not None:
             self.now_us = max(self.now_us, self._time.now_us(server_us))
         return _decode(text)
+
+    def begin_with(self, gates: Collection[int]) -> None:
+        """It will be run again where it has to, and begins with these gates, for which others may keep it waiting.
+
+        While it has some, it waits for no others: so nobody waits at gates for who waits for him.
+        """
+        self._first = gates
+        if gates:
+            self.has_gates = True
+            self.run("gate_take", batch=batch(sorted(gates)))
+
+    def reach(self, name: str, gates: str) -> None:
+        """Gates are about to be locked, which the named statement takes as this batch; it locks those that it can have.
+
+        Raises `Reached` where the transaction has gates already and somebody else has these.
+        """
+        if self.has_gates and self._first is not None:
+            wanted, had = self.document(name, batch=gates)
+            if len(had) < len(wanted):
+                raise Reached({*self._first, *wanted})
+        self.has_gates = True
+
+    def is_first_to_reach(self) -> bool:
+        """Whether gates may be locked that are not known before. If so, the transaction counts as one that has some."""
+        if self.has_gates and self._first is not None:
+            return False
+        self.has_gates = True
+        return True
 
     def staged(self, stage: str) -> list[Any]:
         """The rows staged under this name so far, as objects."""

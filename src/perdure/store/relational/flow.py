@@ -163,6 +163,7 @@ def rooms_of(tx: Transaction, flow: Flow, lanes: Mapping[int, Lane]) -> Rooms:
     if not limits:
         return UNLIMITED
     document = batch([(*limit.gate, limit.slots, limit.per_us, WhenFull.QUEUE, tx.now_us) for limit in limits])
+    tx.reach("gate_try_named", document)
     tx.run("gate_add", batch=document, fresh=USE_NOTED_US)
     held = tx.document("flow_held", batch=batch([limit.holder for limit in limits]))
     # What ended while this waited for its turn ended before what starts now, and what starts now counts from now on.

@@ -1,7 +1,8 @@
 """Gates: which tasks may join their lanes, which wait for a slot, and whose turn it is when one is free.
 
 A gate's row is kept from others before its slots are counted, in the order of the gates' names: so a slot that is
-given back and a task that begins to wait for it never miss each other.
+given back and a task that begins to wait for it never miss each other. Whose turn it is at one gate may have others to
+pass, so a transaction comes to gates more than once: it waits for them only while it has none.
 """
 
 from collections.abc import Iterable, Sequence
@@ -120,6 +121,7 @@ def _rooms(tx: Transaction, arrivals: Sequence[_Arrival]) -> dict[tuple[str, Gat
             asked[identity] = (*identity, gate.slots, gate.per_us, gate.when_full, each.submitted_us)
     rows = [asked[identity] for identity in sorted(asked)]
     document = batch(rows)
+    tx.reach("gate_try_named", document)
     tx.run("gate_add", batch=document, fresh=USE_NOTED_US)
     found = tx.latest("gate_find", batch=document)
     rooms = {row[:4]: _Room(*standing) for row, standing in zip(rows, found, strict=True)}
@@ -151,7 +153,7 @@ def free_slots(tx: Transaction, leaving: Sequence[Leaving]) -> list[int]:
     """Take back the slots of tasks that have left their lanes. Returns the gates at which tasks may wait, kept from
     others until the commit.
     """
-    if all(has_ended for _, has_ended in leaving):
+    if all(has_ended for _, has_ended in leaving) and tx.is_first_to_reach():
         return _gates(tx.run("slot_free", batch=batch([n for n, _ in leaving])))
     return take(tx, _gates(tx.run("slot_yield", batch=batch(leaving))))
 
@@ -171,7 +173,9 @@ def take(tx: Transaction, gates: Sequence[int]) -> list[int]:
     """Keep gates from others until the commit. Returns those at which tasks may wait, in the same order."""
     if not gates:
         return []
-    waited = {*tx.document("gate_take", batch=batch(gates))}
+    document = batch(gates)
+    tx.reach("gate_try", document)
+    waited = {*tx.document("gate_take", batch=document)}
     return [gate for gate in gates if gate in waited]
 
 

@@ -39,6 +39,15 @@ class Transaction(Protocol):
         no earlier than that of anybody whose work it has seen.
         """
 
+    def reach(self, name: str, gates: str) -> None:
+        """Gates are about to be locked, which the named statement takes as this batch.
+
+        Raises what has the transaction run again where it has gates already and somebody else has these.
+        """
+
+    def is_first_to_reach(self) -> bool:
+        """Whether gates may be locked that are not known before. If so, the transaction counts as one that has some."""
+
     def changes(self) -> int:
         """How many rows the last writing statement changed or staged."""
 

@@ -63,6 +63,13 @@ class Transaction:
         """As `document`: its instant was taken under the write lock, so it is later than what anybody has written."""
         return self.document(name, **bindings)
 
+    def reach(self, name: str, gates: str) -> None:
+        """Nobody else has any: nobody else writes."""
+
+    def is_first_to_reach(self) -> bool:
+        """Nobody else has any."""
+        return True
+
     def insert(self, name: str, /, shared: Sequence[Any], rows: Sequence[Any], width: int) -> None:
         """Run the named statement for rows of `width` values, one after the other in `rows`, with what they share.
 
