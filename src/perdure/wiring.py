@@ -54,6 +54,8 @@ class System:
     engine: Operations
     known_kinds: set[str] = field(default_factory=set)
     """Kinds that the store is known to know."""
+    wondered_at: set[str] = field(default_factory=set)
+    """Kinds that were named without a handler here, and looked for in the store."""
     tracer: "Tracer | None" = None
     """Who makes traces of what is submitted and run here."""
 

@@ -1,6 +1,7 @@
 """Submitting through the app, and what comes back."""
 
 import asyncio
+import logging
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -234,3 +235,19 @@ async def test_the_errors_that_came_back_stay_as_they_were(app):
         all_or_raise(errors)
     assert caught.value.fields == {"field": "x", "index": 0, "submitted": []}
     assert (str(errors[0]), errors[0].message, errors[0].fields) == ("one", "one", {"field": "x"})
+
+
+async def test_a_kind_that_nobody_has_is_warned_of_once(app, caplog):
+    async with app:
+        await app.submit("greet", person="Ann")
+        with caplog.at_level(logging.WARNING, "perdure.app"):
+            await app.submit("greeet", person="Ann")
+            await app.submit("greeet", person="Bob")
+            await app.submit_many([perdure.Call("greeet", {}), perdure.Call("gret", {"n": 1})])
+            with app.job("j") as job:
+                job.add("greet", person="Ann")
+                job.add("grete", person="Ann")
+            await job.submit()
+        told = [each.getMessage() for each in caplog.records]
+    assert [each.split("'")[1] for each in told] == ["greeet", "gret", "grete"]
+    assert all(each.endswith("did you mean 'greet'?") for each in told)

@@ -253,6 +253,13 @@ async def test_workers_that_do_not_fit_are_told_apart(world: World) -> None:
     ]
 
 
+async def test_the_kind_that_may_be_meant_is_named(world: World) -> None:
+    await world.worker(kinds=("shop.charge", "mail"))
+    task_id = await world.submit(kind="shop.charg")
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert told.frees == "start a worker that has 'shop.charg', or was 'shop.charge' meant?"
+
+
 async def test_workers_that_are_full_or_paused_are_named(world: World) -> None:
     await world.worker(capacity=1)
     await world.submit()

@@ -10,7 +10,7 @@ from typing import Any, overload
 from perdure.app.call import Target, call_of
 from perdure.app.handle import Access
 from perdure.app.job_handle import JobHandle
-from perdure.app.known_kinds import declare_unknown
+from perdure.app.known_kinds import declare_unknown, wonder_at_unknown
 from perdure.app.node import Node
 from perdure.app.task import Call, R, ResultOf, Task
 from perdure.app.tracing import traced
@@ -149,6 +149,8 @@ class JobBuilder:
         self._done = True
         system = await self._access.system()
         await declare_unknown(system, [node.task for node in self.nodes.values()], self._access.principal)
+        named = {each.kind for each in self._requests if self.nodes[each.name].task is None}
+        await wonder_at_unknown(system, named, self._access.principal)
         request = self.request(idempotency_key)
         with traced(system, request.tasks) as tasks:
             request.tasks = list(tasks)

@@ -6,7 +6,7 @@ from typing import Any
 
 from perdure.app.call import not_a_task
 from perdure.app.handle import Access, Handle
-from perdure.app.known_kinds import declare_unknown
+from perdure.app.known_kinds import declare_unknown, wonder_at_unknown
 from perdure.app.task import Call, Task
 from perdure.app.tracing import traced
 from perdure.engine.requests import AlikeRequests, TaskRequest
@@ -34,6 +34,8 @@ async def submit_calls(access: Access, calls: Many, connection: Any = None) -> l
             answers = await system.engine.submit_within_async(connection, requests, access.principal)
         return _handles(access, calls, answers)
     await declare_unknown(system, {call.task for call in calls if isinstance(call, Call)}, access.principal)
+    named = {call.kind for call in calls if not isinstance(call, Call) or call.task is None}
+    await wonder_at_unknown(system, named, access.principal)
     with traced(system, [_request(call) for call in calls]) as requests:
         answers = await system.engine.submit(requests, access.principal)
     return _handles(access, calls, answers)
@@ -44,6 +46,8 @@ async def _submit_alike(access: Access, alike: AlikeRequests, task: Task[..., An
     system = await access.system()
     if alike.kind not in system.known_kinds:
         await declare_unknown(system, [task], access.principal)
+        if task is None:
+            await wonder_at_unknown(system, [alike.kind], access.principal)
     with traced(system, alike) as requests:
         answers = await system.engine.submit(requests, access.principal)
     handler = task.handler if task is not None else None
@@ -60,6 +64,8 @@ async def submit_call(access: Access, at_hand: System | None, call: Call[Any]) -
     system = at_hand or await access.system()
     if call.task is not None and call.kind not in system.known_kinds:
         await declare_unknown(system, [call.task], access.principal)
+    elif call.task is None and call.kind not in system.wondered_at:
+        await wonder_at_unknown(system, [call.kind], access.principal)
     request = call.request()
     if system.tracer is None:
         (answer,) = await system.engine.submit((request,), access.principal)

@@ -78,6 +78,7 @@ def submit(
 ) -> None:
     """Submit a job for the workers of the store."""
     check_waits(wait, wait_timeout)
+    from perdure.cli.job_wait import note_waiting
     from perdure.cli.output import write_json, write_note
     from perdure.cli.session import on_store
     from perdure.errors import Refused
@@ -89,9 +90,12 @@ def submit(
 
     async def send(session: "Session") -> "JobSubmitted":
         try:
-            return await session.operations.submit_job(job.request, session.principal)
+            submitted = await session.operations.submit_job(job.request, session.principal)
         except Refused as refusal:
             raise job.placed(refusal) from None
+        if not json and not wait:
+            await note_waiting(session, submitted.id)
+        return submitted
 
     submitted = on_store(store, send, create=True)
     for note in job.notes:

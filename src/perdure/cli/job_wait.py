@@ -56,6 +56,13 @@ async def _wait(session: Session, job_ids: Sequence[str], timeout: float | None,
         return await wait_jobs(session.operations, session.organization, job_ids, timeout)
 
 
+async def note_waiting(session: Session, job_id: str) -> None:
+    """Write notes where nobody is there to run tasks of a job."""
+    from perdure.cli.job import found
+
+    await note_unserved(session, await _waiting(session, [await found(session, job_id)]))
+
+
 async def _waiting(session: Session, jobs: "Sequence[JobView]") -> set[Waiting]:
     """What the first tasks of jobs that are not ended need of a worker."""
     from perdure.domain.limits import LIST_MAX_ROWS

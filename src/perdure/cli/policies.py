@@ -50,6 +50,8 @@ def set_limits(
 
         async def change(session: "Session") -> None:
             wanted = session.organization if name is None else name
+            if not as_json:
+                await _note_unknown(session, type, wanted)
             await session.operations.flow.limit(type, wanted, changes, session.principal)
 
         on_store(store, change, create=True)
@@ -58,13 +60,13 @@ def set_limits(
 
 def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: str | None, as_json: bool) -> None:
     """Pause or resume a queue, a kind or the organization; a name that may be mistyped is noted."""
-    from perdure.cli.output import write_json, write_note
+    from perdure.cli.output import write_json
     from perdure.cli.session import on_store
 
     async def change(session: "Session") -> str:
         wanted = session.organization if name is None else name
-        if not as_json and not await _is_known(session, type, wanted):
-            write_note(f"nothing is known of a {type} {wanted} yet: if the name is right, this holds once there is one")
+        if not as_json:
+            await _note_unknown(session, type, wanted)
         flow = session.operations.flow
         await (flow.pause if paused else flow.resume)(type, wanted, session.principal)
         return wanted
@@ -74,6 +76,13 @@ def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: st
         write_json({type: changed, "paused": paused})
     else:
         sys.stdout.write(f"{type} {changed} is {'paused' if paused else 'running'}\n")
+
+
+async def _note_unknown(session: "Session", type: "DefinitionType", name: str) -> None:
+    from perdure.cli.output import write_note
+
+    if not await _is_known(session, type, name):
+        write_note(f"nothing is known of a {type} {name} yet: if the name is right, this holds once there is one")
 
 
 async def _is_known(session: "Session", type: "DefinitionType", name: str) -> bool:
@@ -112,6 +121,8 @@ def set_policy(
 
     async def change(session: "Session") -> "tuple[str, Document]":
         wanted = session.organization if name is None else name
+        if not as_json:
+            await _note_unknown(session, type, wanted)
         return wanted, await change_policy(session, type, wanted, changes, etag)
 
     wanted, document = on_store(store, change, create=True)

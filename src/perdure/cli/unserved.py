@@ -30,8 +30,13 @@ async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
     live = [each for each in workers if each.left_us is None]
     for note in _notes(sorted(set(waiting)), live):
         write_note(note)
+    await note_new_kinds(session, {each.kind for each in waiting}.difference(*(each.kinds for each in live)))
+
+
+async def note_new_kinds(session: Session, kinds: Collection[str]) -> None:
+    """Write a note for each of these kinds that no worker ever had, with the one that may be meant."""
     known = [each.name for each in await session.operations.kinds(session.principal)]
-    for kind in sorted({each.kind for each in waiting}.difference(known, *(each.kinds for each in live))):
+    for kind in sorted({*kinds}.difference(known)):
         near = difflib.get_close_matches(kind, known, 1)
         meant = f"; did you mean {near[0]}?" if near else ""
         write_note(
