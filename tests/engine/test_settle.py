@@ -67,6 +67,21 @@ async def test_success_reads_nothing_and_failures_are_read_in_one_call() -> None
     assert [each.hold for each in ledger.written[2:]] == holds
 
 
+async def test_outcomes_that_are_alike_are_settled_alike_and_others_beside_them_as_they_are() -> None:
+    one, same, other = (Succeeded(Body(data), ran_us=ran) for data, ran in ((b"1", 5), (b"1", 7), (b"2", 9)))
+    too_large = Succeeded(Body(b"1" * (limits.RESULT_MAX_BYTES + 1)))
+    summed = Succeeded(Body(b"1"), "s" * (limits.SUMMARY_MAX_BYTES + 1))
+    outcomes = [one, same, other, HandedBack(), one, too_large, too_large, summed, summed, GaveUp("no"), GaveUp("no")]
+    asked = [(Hold("default", f"task-{place}", "attempt", "token"), each) for place, each in enumerate(outcomes)]
+
+    async def settled(*asked: tuple[Hold, Any]) -> list[Settling]:
+        ledger = CountingLedger()
+        await Settle(ledger, Chance(1), RetryPolicies(), PartsTaken())(asked)  # type: ignore[arg-type]
+        return ledger.written
+
+    assert await settled(*asked) == [alone for each in asked for alone in await settled(each)]
+
+
 async def test_the_result_is_stored(bench: Bench) -> None:
     lease = await leased(bench)
     assert await bench.settle(lease, Succeeded(Body(b'{"x":1}'), "fine")) == Settled(

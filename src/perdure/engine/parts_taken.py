@@ -44,6 +44,8 @@ class PartsTaken:
             return None
         return taken.upto + 1
 
-    def forget(self, attempt_id: str) -> None:
-        """The attempt is over."""
-        self._attempts.pop(attempt_id, None)
+    def forget(self, *attempt_ids: str) -> None:
+        """The attempts are over."""
+        if self._attempts:
+            for attempt_id in attempt_ids:
+                self._attempts.pop(attempt_id, None)

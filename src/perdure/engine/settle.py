@@ -1,6 +1,6 @@
 """End attempts: the outcome of a handler becomes a settlement. Success reads nothing, everything else reads once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from perdure.ambient import Chance
@@ -52,24 +52,30 @@ class Settle:
         facts: dict[int, AttemptFacts | None] = {}
         if to_read:
             facts = dict(zip(to_read, await self._ledger.facts([checked[index][0] for index in to_read]), strict=True))
-        # The digest is of the outcome as it was sent: what was noted meanwhile must not make a repeat look new.
-        answers = await self._ledger.settle(
-            [
-                Settling(
-                    hold,
-                    Guard.HOLDER,
-                    self._decide(outcome, facts[index]) if index in facts else settle_good(outcome),
-                    digest(outcomes[index][1]),
-                    outcomes[index][1].ran_us,
-                    outcome.told_us if isinstance(outcome, Stopped) else None,
-                )
-                for index, (hold, outcome) in enumerate(checked)
-            ]
-        )
+        answers = await self._ledger.settle(self._settlings(outcomes, checked, facts))
         tell(answer.turned for answer in answers)
-        for hold, _ in checked:
-            self._parts.forget(hold.attempt_id)
+        self._parts.forget(*[hold.attempt_id for hold, _ in checked])
         return answers
+
+    def _settlings(
+        self,
+        outcomes: Sequence[tuple[Hold, Outcome]],
+        checked: Sequence[tuple[Hold, Outcome]],
+        facts: Mapping[int, AttemptFacts | None],
+    ) -> list[Settling]:
+        """What is asked of the ledger. Where handlers in a row end alike, what follows from it is worked out once."""
+        settlings: list[Settling] = []
+        last: Outcome | None = None
+        for index, ((_, sent), (hold, outcome)) in enumerate(zip(outcomes, checked, strict=True)):
+            read, as_sent = index in facts, outcome is sent
+            if read or not as_sent or sent != last:
+                settlement = self._decide(outcome, facts[index]) if read else settle_good(outcome)
+                # Of the outcome as it was sent: what was noted meanwhile must not make a repeat look new.
+                named = digest(sent)
+                last = sent if as_sent and not read else None
+            told_us = outcome.told_us if isinstance(outcome, Stopped) else None
+            settlings.append(Settling(hold, Guard.HOLDER, settlement, named, sent.ran_us, told_us))
+        return settlings
 
     def _checked(self, hold: Hold, outcome: Outcome) -> Outcome:
         """The outcome within its bounds; a result that may not be stored is a failure."""

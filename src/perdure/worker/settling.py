@@ -112,7 +112,10 @@ class SettleBuffer:
         sent: list[tuple[Hold, Outcome]] = []
         for held, outcome in batch:
             ran_us = held.ran_us(now_us)
-            if isinstance(outcome, Stopped):
+            if type(outcome) is Succeeded:
+                # What nearly all are, without the way below.
+                outcome = Succeeded(outcome.result, outcome.summary, ran_us=ran_us)
+            elif isinstance(outcome, Stopped):
                 outcome = replace(outcome, ran_us=ran_us, told_us=held.told_us(now_us))
             elif ran_us is not None:
                 outcome = replace(outcome, ran_us=ran_us)

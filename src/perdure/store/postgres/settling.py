@@ -19,6 +19,7 @@ from perdure.store.wakeups import Topic
 
 _breaker_of = msgspec.json.Decoder(tuple[str, str, int, str]).decode
 _gates_of = msgspec.json.Decoder(list[int]).decode
+_APPLIED = {state.value: Settled(SettleAnswer.APPLIED, state) for state in TaskState}
 _LOST = Settled(SettleAnswer.LEASE_LOST, None)
 
 Group = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
@@ -88,8 +89,8 @@ def _settle(
         left, _ = _grouped(settlings, [place for place in places if place not in done])
         ended += _run(tx, "settle_end", batch(left), frees=False)
     rows = [*ended, *returned]
-    for place, state, *_ in rows:
-        answers[place] = Settled(SettleAnswer.APPLIED, TaskState(state))
+    for row in rows:
+        answers[row[0]] = _APPLIED[row[1]]
     _refuse_unseen_receipts(tx, settlings, rows)
     if returned:
         tx.announce(Topic.READY | Topic.DUE)
@@ -130,15 +131,27 @@ def _grouped(settlings: Sequence[Settling], places: list[int]) -> tuple[list[Gro
     """The settlements as the statements take them, and whether any of them lets its task go on."""
     groups: dict[tuple[Any, ...], Group] = {}
     returning = False
+    group: Group | None = None
+    last: Settling | None = None
     for place in places:
         each = settlings[place]
-        shared = _template(each)
-        returning = returning or not shared[2]
         hold = each.hold
+        if group is None or last is None or not _alike(each, last):
+            shared = _template(each)
+            returning = returning or not shared[2]
+            group, last = groups.setdefault(shared, (shared, [])), each
         own = (place, hold.task_id, hold.attempt_id, hold.token, each.digest, each.ran_us)
-        group = groups.setdefault(shared, (shared, []))
         group[1].append(own if each.told_us is None else (*own, each.told_us))
     return list(groups.values()), returning
+
+
+def _alike(each: Settling, last: Settling) -> bool:
+    """Whether two share all that `_template` reads, told without reading it."""
+    return (
+        each.settlement is last.settlement
+        and each.guard is last.guard
+        and each.hold.organization == last.hold.organization
+    )
 
 
 def _template(each: Settling) -> tuple[Any, ...]:
