@@ -267,3 +267,12 @@ def test_what_is_refused_of_a_file_is_told_with_its_place_and_nothing_is_stored(
     assert says in last
     if store.exists():
         assert perdure("job", "list", "--json").json["jobs"] == []
+
+
+def test_a_delay_that_the_file_asks_for_is_no_overhead(perdure: Perdure, job: dict[str, Any], tmp_path: Path) -> None:
+    task = {"name": "late", "kind": "perdure.sleep", "payload": {"seconds": 0}, "delay": 1.5}
+    (tmp_path / "late.json").write_text(json.dumps({"name": "late", "tasks": [task]}))
+    told = perdure("job", "run", "late.json", "--json").json
+    assert (told["asked"], told["critical_path"], told["ideal"]) == (1.5, 1.5, 1.5)
+    assert told["makespan"] - told["bound"] == pytest.approx(told["overhead_ms_per_task"] / 1000)
+    assert "are delays and retries" in perdure("job", "run", "late.json").out

@@ -4,6 +4,7 @@ import pytest
 
 from perdure.domain.states import JobState, TaskState
 from perdure.jobfile import report
+from perdure.jobfile.report import Waits
 from perdure.store.views import JobTaskView, JobView
 
 SECOND_US = 1_000_000
@@ -58,3 +59,16 @@ def test_tasks_that_never_ran_take_no_time() -> None:
     assert measured.ratio is None
     assert report(job(2), [ran("a", 0, 0), cancelled], 1, seconds={"a": 0.0, "b": 9.0}).weights == "measured"
     assert measured.parallelism == 0
+
+
+def test_waits_that_were_asked_for_are_not_the_systems_time() -> None:
+    tasks = [ran("a", 0, 1), ran("b", 10, 12, "a"), ran("c", 5, 6, "a")]
+    plain = report(job(3), tasks, concurrency=2)
+    assert (plain.critical_path, plain.asked, plain.overhead_ms_per_task) == (3, 0, 3000)
+    delayed = report(job(3), tasks, 2, waits=Waits({"b": 9.0}, {"c": 3.5}))
+    assert (delayed.critical_path, delayed.critical_tasks, delayed.asked) == (11, ("b",), 9)
+    assert (delayed.ideal, delayed.bound) == (11, 11)
+    assert delayed.overhead_ms_per_task == pytest.approx(1000 / 3)
+    tried = report(job(3), tasks, 2, waits=Waits({}, {"b": 8.0}))
+    assert (tried.critical_path, tried.critical_tasks, tried.asked) == (11, ("a", "b"), 8)
+    assert tried.work == 4

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,13 +19,15 @@ from perdure.cli.session import Session, settings_for
 from perdure.cli.task_wait import watched
 from perdure.cli.worker_processes import WorkerProcesses, bare_errors, worker_command
 from perdure.cli.working import the_app
-from perdure.domain.limits import CONCURRENCY_MAX
+from perdure.domain.limits import CONCURRENCY_MAX, LIST_MAX_ROWS
 from perdure.domain.policy import DEFAULT_QUEUE
 from perdure.domain.states import BAD_ENDS, GOOD_JOB_ENDS, JOB_ENDED
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, Refused, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
+from perdure.jobfile.report import Waits
 from perdure.settings import variable
+from perdure.store.views import TaskFilter
 
 if TYPE_CHECKING:
     from perdure.app import App
@@ -145,9 +148,30 @@ async def _run(plan: Plan, job_file: JobFile, store: str, shares: list[int]) -> 
             job = await _ended(opened, await _submit(opened, job_file), job_file.request.name)
             tasks = await opened.views.job_tasks(opened.organization, job.id)
             failures = await _failures(opened, tasks)
+            waits = await _waits(opened, job_file, job)
     finally:
         await app.close()
-    return Run(report(job, tasks, plan.concurrency, job_file.seconds), failures)
+    return Run(report(job, tasks, plan.concurrency, job_file.seconds, waits), failures)
+
+
+async def _waits(opened: Session, job_file: JobFile, job: "JobView") -> Waits:
+    """What the file, and the retry policies of what failed, asked to be waited for."""
+    began = datetime.fromtimestamp(job.created_us / 1_000_000, UTC)
+    not_before = {task.name: task.delay for task in job_file.request.tasks if task.delay is not None}
+    for task in job_file.request.tasks:
+        if task.run_at is not None:
+            not_before[task.name] = max(0.0, (task.run_at - began).total_seconds())
+    tried: dict[str, float] = {}
+    cursor: str | None = None
+    while True:
+        page = await opened.views.tasks(opened.organization, TaskFilter(job=job.id), LIST_MAX_ROWS, cursor)
+        for view in page.rows:
+            if view.attempt > 1 and view.name is not None:
+                attempts = await opened.views.attempts(opened.organization, view.id)
+                tried[view.name] = (attempts[-1].leased_us - attempts[0].leased_us) / 1_000_000
+        cursor = page.cursor
+        if cursor is None:
+            return Waits(not_before, tried)
 
 
 async def _submit(opened: Session, job_file: JobFile) -> str:

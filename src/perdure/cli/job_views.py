@@ -134,6 +134,7 @@ def write_report(report: "RunReport") -> None:
             ("bound", f"{shown_seconds(report.bound)}: no order of the ready tasks is faster"),
             ("ratio", f"{report.ratio:.3f} x ideal" if report.ratio is not None else None),
             ("critical path", f"{shown_seconds(report.critical_path)}: {shown_path(report.critical_tasks)}"),
+            ("asked", f"{shown_seconds(report.asked)} of it are delays and retries" if report.asked else None),
             ("work", f"{shown_seconds(report.work)} in {report.tasks} tasks"),
             ("parallelism", f"{report.parallelism:.1f} tasks at once on average"),
             ("overhead", f"{report.overhead_ms_per_task:.2f} ms a task"),

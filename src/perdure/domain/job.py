@@ -162,14 +162,21 @@ def depths(parents: Mapping[str, Sequence[str]], order: Sequence[str]) -> dict[s
     return result
 
 
-def critical_path(parents: Mapping[str, Sequence[str]], weights: Mapping[str, float]) -> tuple[float, list[str]]:
-    """The heaviest path through the DAG: its weight, and its names from first to last."""
+def critical_path(
+    parents: Mapping[str, Sequence[str]], weights: Mapping[str, float], not_before: Mapping[str, float] | None = None
+) -> tuple[float, list[str]]:
+    """The heaviest path through the DAG: its weight, and its names from first to last.
+
+    `not_before`: what cannot begin earlier, by name. A path begins with such a task where that is what it waits for.
+    """
     finish: dict[str, float] = {}
     before: dict[str, str | None] = {}
     for name in topological(parents):
         above = max(parents[name], key=lambda parent: finish[parent], default=None)
-        before[name] = above
-        finish[name] = weights[name] + (finish[above] if above is not None else 0.0)
+        start = finish[above] if above is not None else 0.0
+        earliest = (not_before or {}).get(name, 0.0)
+        before[name] = above if start >= earliest else None
+        finish[name] = weights[name] + max(start, earliest)
     if not finish:
         return 0.0, []
     last: str | None = max(finish, key=lambda name: finish[name])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,18 @@ from perdure.domain.states import TaskState
 from perdure.domain.timeline import makespan_seconds, run_seconds
 from perdure.jobfile.bound import lower_bound
 from perdure.store.views import JobTaskView, JobView
+
+
+class Waits(NamedTuple):
+    """What tasks waited for because somebody said so, in seconds by name. It is none of the system's time."""
+
+    not_before: Mapping[str, float]
+    """From the submission on."""
+    tried: Mapping[str, float]
+    """From the first attempt to the last: those that failed, and the waits of the retry policy."""
+
+
+NO_WAITS = Waits({}, {})
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +39,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     work: float
     """All run times together."""
     critical_path: float
-    """The run times along the heaviest chain of dependencies: no number of workers is faster."""
+    """The run times along the heaviest chain of dependencies, with what was asked to be waited for: no number of
+    workers is faster.
+    """
+    asked: float = 0.0
+    """The part of it that is no run time of a last attempt: delays, failed attempts, and waits between attempts."""
     critical_tasks: tuple[str, ...]
     """The names along that chain, first to last."""
     concurrency: int
@@ -49,7 +65,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report(
-    job: JobView, tasks: Sequence[JobTaskView], concurrency: int, seconds: Mapping[str, float] | None = None
+    job: JobView,
+    tasks: Sequence[JobTaskView],
+    concurrency: int,
+    seconds: Mapping[str, float] | None = None,
+    waits: Waits = NO_WAITS,
 ) -> RunReport:
     """The measures of a job that has ended. `seconds` are the known run times by task name, if they are known.
 
@@ -59,8 +79,9 @@ def report(
     known = seconds is not None and all(_ran_whole(task) and task.name in seconds for task in tasks)
     weights = {name: seconds[name] for name in measured} if known and seconds is not None else measured
     parents = {task.name: task.parents for task in tasks}
-    path_weight, path = critical_path(parents, weights)
-    bound = lower_bound(parents, weights, concurrency)
+    tried = {name: weights[name] + waits.tried.get(name, 0.0) for name in weights}
+    path_weight, path = critical_path(parents, tried, waits.not_before)
+    bound = max(path_weight, lower_bound(parents, weights, concurrency))
     work = sum(weights.values())
     ideal = max(path_weight, work / concurrency)
     makespan = makespan_seconds(job.created_us, (task.finished_us for task in tasks))
@@ -73,6 +94,7 @@ def report(
         makespan=makespan,
         work=work,
         critical_path=path_weight,
+        asked=path_weight - sum(weights[name] for name in path),
         critical_tasks=tuple(path),
         concurrency=concurrency,
         ideal=ideal,
