@@ -13,7 +13,7 @@ from perdure.app.matching import Which, WhichDeadLetters
 from perdure.app.node import Node
 from perdure.app.portal import Portal, refuse_inside_loop
 from perdure.app.schedules import SyncSchedules
-from perdure.app.submitting import Many, all_or_raise, submit_calls, submit_calls_within
+from perdure.app.submitting import Many, all_or_raise, submit_call, submit_calls, submit_calls_within
 from perdure.app.task import Call, R, R_co, Task
 from perdure.domain.states import JobState, TaskState
 from perdure.domain.task import FailurePolicy
@@ -181,7 +181,10 @@ class SyncApp:
     def submit(self, task: str, /, *args: Any, connection: Any = None, **fields: Any) -> SyncHandle[Any]: ...
     def submit(self, task: "Target", /, *args: Any, connection: Any = None, **fields: Any) -> SyncHandle[Any]:
         """See `App.submit`, which has the same options. With `connection`, the write is made on the calling thread."""
-        [handle] = self.submit_many([self._app.call(task, *args, **fields)], connection=connection)
+        call = self._app.call(task, *args, **fields)
+        if connection is None:
+            return SyncHandle(self.portal, self.portal.call(submit_call, self._app, None, call))
+        [handle] = self.submit_many([call], connection=connection)
         return handle
 
     @overload
