@@ -184,10 +184,13 @@ class Backlog:
                 room_of[key] = room_here - size
         return taken
 
-    def take_lone(self, max_items: int, loop: asyncio.AbstractEventLoop) -> Call | None:
-        """The one call that waits, if there is no other, it is small and of this loop, and the flusher sleeps."""
+    def take_lone(self, max_items: int, loop: asyncio.AbstractEventLoop, *, asleep: bool = True) -> Call | None:
+        """The one call that waits, if there is no other, it is small and of this loop, and the flusher sleeps.
+
+        Not `asleep`: whether it sleeps is not asked. It may be about to, or at work.
+        """
         with self._guard:
-            if len(self._calls) != 1 or self._items > max_items or not self._idle or self._closed:
+            if len(self._calls) != 1 or self._items > max_items or self._closed or (asleep and not self._idle):
                 return None
             if self._calls[0].loop is not loop:
                 return None

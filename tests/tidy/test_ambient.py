@@ -42,7 +42,10 @@ def _offences(module: Module) -> list[str]:
     return found
 
 
-CLOCKS = {"transaction_durability", "server_facts", "caller_place", "health_snapshots", "gate_find", "gate_open"}
+CLOCKS = {
+    *("transaction_durability", "submit_lone", "server_facts", "caller_place", "health_snapshots"),
+    *("gate_find", "gate_open"),
+}
 """Statements by which a server's own clock is read: once for each transaction, again once it has waited for gates, and
 to show how the server is.
 """

@@ -75,3 +75,37 @@ def test_what_goes_wrong_with_a_later_one_that_nobody_waits_for_is_nobodys_failu
     with pytest.raises(errors.DuplicateTable):
         wire.run_before(MAKE, (DIVIDE, (1,)))
     assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
+
+
+def looked(wire: Wire, told: list[Any]) -> None:
+    """Look until something is told."""
+    while not told:
+        wire.look()
+
+
+def test_what_is_sent_is_told_by_a_look_or_by_whoever_uses_the_wire_next(connection: psycopg.Connection[Any]) -> None:
+    wire = Wire(connection, prepare=True)
+    for _ in range(PREPARE_AFTER + 2):
+        first: list[Any] = []
+        wire.send((ECHO, VALUES), (DIVIDE, (0,)), first.append)
+        looked(wire, first)
+        second: list[Any] = []
+        wire.send((ECHO, VALUES), None, second.append)
+        assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
+        third: list[Any] = []
+        wire.send((DIVIDE, (0,)), None, third.append)
+        wire.settle()
+        assert [first[0].rows, second[0].rows] == [[VALUES]] * 2
+        assert [type(each) for each in third] == [errors.DivisionByZero]
+
+
+def test_what_is_sent_is_told_when_the_connection_goes(connection: psycopg.Connection[Any]) -> None:
+    wire = Wire(connection)
+    told: list[Any] = []
+    with pytest.raises(psycopg.DataError):
+        wire.send((ECHO, ("a\x00b", "", True, b"")), None, told.append)
+    assert told == []
+    wire.send((ECHO, VALUES), None, told.append)
+    wire.close()
+    wire.send((ECHO, VALUES), None, told.append)
+    assert [type(each) for each in told] == [psycopg.OperationalError] * 2

@@ -6,6 +6,7 @@ a lease. A step of the clock while the server runs is noticed by the processes t
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from psycopg import errors
 
@@ -25,6 +26,13 @@ UNSURE_US = 50_000
 
 class Stepped(errors.SerializationFailure):
     """The server's clock is not where it was thought to be: run again, by now it is known."""
+
+
+class Reckoned(NamedTuple):
+    """An instant by the store's clock, and when that was by the machine's monotonic one."""
+
+    now_us: int
+    sent_us: int
 
 
 class StoreClock:
@@ -62,6 +70,24 @@ class StoreClock:
 
         opening = Opening(queries, begun)
         return Transaction(session.connection, now_us, session.wire, opening, self, session.dialect)
+
+    def reckoned(self, server_start_us: int) -> Reckoned | None:
+        """The instant for a statement without a transaction, on a server that was started then and noted.
+
+        `None` where it is not known well enough.
+        """
+        if self._clock is not None or self._ahead_us is None or server_start_us != self._noted_us:
+            return None
+        least_us, most_us = self._ahead_us
+        if most_us - least_us > UNSURE_US:
+            return None
+        sent_us = self._monotonic_us()
+        self._latest_us = max(self._latest_us, sent_us + least_us)
+        return Reckoned(self._latest_us, sent_us)
+
+    def showed(self, server_us: int, reckoned: Reckoned) -> None:
+        """The server's clock showed this since an instant was reckoned."""
+        self._learn(reckoned.sent_us, server_us)
 
     def _learn(self, sent_us: int, server_us: int) -> bool:
         """Note what the server's clock showed since `sent_us`; whether it was about where it was thought to be."""

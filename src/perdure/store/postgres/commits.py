@@ -1,10 +1,15 @@
 """Runs what has gathered as transactions on one connection. Used by one thread at a time."""
 
-from collections.abc import Sequence
+import contextlib
+import os
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import psycopg
 from psycopg.errors import LockNotAvailable
 
+from perdure.ambient import SystemClock
+from perdure.domain.limits import SECOND_US
 from perdure.errors import invariant
 from perdure.flush import Call, grouped, merged, share
 from perdure.store.postgres.clock import StoreClock
@@ -13,9 +18,13 @@ from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS, HeldUp
 from perdure.store.postgres.lifeline import Lifeline
 from perdure.store.postgres.session import Session
 from perdure.store.postgres.transaction import Reached, Transaction
+from perdure.store.postgres.wire import Answer
 from perdure.store.relational.isolating import Blame, commit, own
 from perdure.store.relational.operation import Operation
 from perdure.store.wakeups import Topic
+
+REFUSED_PAUSE_US = SECOND_US
+"""After a statement by itself that wrote nothing, as where there are depths to look at, none is sent for so long."""
 
 
 class Announcing(Protocol):
@@ -49,6 +58,8 @@ class Commits:
         self._clock = clock
         self._announcing = announcing
         self._held = HeldUp(patience)
+        self._monotonic_us = SystemClock().monotonic_us
+        self._alone_from_us = 0
         self._blame = Blame(
             # A lock that others hold keeps back who needs it, and nobody else.
             is_store_fault=lambda error: is_store_fault(error) and not isinstance(error, LockNotAvailable),
@@ -102,6 +113,51 @@ class Commits:
         if call.error is not None:
             raise call.error
         return (call.results or [None])[0]
+
+    def send(self, call: Call, tell: Callable[[], None]) -> int | None:
+        """Send the one item of a call as a statement that commits by itself, without waiting for anything.
+
+        `tell` is called, on any thread, when the call has its answer, or has none and has to go another way. Returns a
+        copy of the descriptor that becomes readable before; `None` where that is no way for the call.
+        """
+        alone = call.operation.lone
+        with self.lifeline.at_rest() as session:
+            if alone is None or session is None or not session.sends or self._monotonic_us() < self._alone_from_us:
+                return None
+            reckoned = self._clock.reckoned(session.server_start_us)
+            lone = None if reckoned is None else alone(call.items, reckoned.now_us)
+            if reckoned is None or lone is None:
+                return None
+            hint = self._announcing.turn(lone.topics)
+            statement = session.dialect.statements[lone.statement]
+
+            def told(answer: Answer | psycopg.Error) -> None:
+                rows = answer.rows if isinstance(answer, Answer) else None
+                if rows:
+                    written, server_us = rows[0]
+                    self._clock.showed(server_us, reckoned)
+                    if written:
+                        call.results = [lone.result]
+                        self._announcing.committed(lone.topics, told=hint is not None)
+                if call.results is None:
+                    self._alone_from_us = self._monotonic_us() + REFUSED_PAUSE_US
+                tell()
+
+            readable = os.dup(session.connection.fileno())
+            try:
+                session.send((statement, [lone.bindings[name] for name in statement.names]), hint, told)
+            except psycopg.DataError:
+                os.close(readable)
+                return None
+            return readable
+
+    def look(self) -> bool:
+        """Read what has come of what was sent, without waiting. False where somebody else uses the session just now."""
+        with self.lifeline.at_rest() as session, contextlib.suppress(psycopg.Error):
+            if session is not None:
+                session.wire.look()
+                return True
+        return False
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -49,7 +49,7 @@ class Dialect(NamedTuple):
 
 POSTGRES = Dialect("postgres", STATEMENTS)
 
-_LEFT_OUT = re.compile("copy_(?!origin)|health_|wakeup_|caller_ended|writing_by_index|reading_by_index")
+_LEFT_OUT = re.compile("copy_(?!origin)|health_|wakeup_|submit_lone|caller_ended|writing_by_index|reading_by_index")
 """Statements that only a PostgreSQL server is asked."""
 
 COCKROACHDB = Dialect(

@@ -41,6 +41,7 @@ class PostgresLedger(RelationalLedger):
             announcing(settling.settle, claims),
             renewing.renew,
             growing.grow,
+            submission.submit_lone,
         )
         super().__init__(writer, readers, shapes)
 

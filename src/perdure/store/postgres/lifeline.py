@@ -6,10 +6,13 @@ gives the same answers. Its callers wait for that no longer than `PATIENCE_SECON
 calls are not held up: each tries once, and fails at once.
 """
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
+
+import psycopg
 
 from perdure.ambient import Chance, Clock, SystemClock
 from perdure.domain import limits
@@ -168,6 +171,24 @@ class Lifeline:
             self._turn.release()
             return False
         return taken
+
+    @contextlib.contextmanager
+    def at_rest(self) -> Iterator[Session | None]:
+        """The session for a moment, if there is one that nobody uses just now. Nothing waits in there."""
+        if not self.take_turn(0.0):
+            yield None
+            return
+        try:
+            self._used_us = self._monotonic_us()
+            yield self._session
+        finally:
+            self._turn.release()
+
+    def settle(self) -> None:
+        """Read what was sent on the session and has not been answered yet."""
+        with self._turn, contextlib.suppress(psycopg.Error):
+            if self._session is not None:
+                self._session.wire.settle()
 
     def close_if_idle(self, now_us: int) -> None:
         """Let go of a session that has not been used for long."""

@@ -17,7 +17,7 @@ from psycopg.pq.abc import PGresult
 from perdure.errors import invariant
 from perdure.store.postgres.dialects import Dialect
 from perdure.store.postgres.statements import STATEMENTS
-from perdure.store.postgres.wire import Query, Wire
+from perdure.store.postgres.wire import Query, Told, Wire
 
 _COMMIT = STATEMENTS["transaction_commit"].text
 _DURABILITY = STATEMENTS["transaction_durability"]
@@ -68,6 +68,7 @@ class Session:
     ) -> None:
         self.connection = connection
         self.dialect = dialect
+        self._serializable = serializable
         backend, self.server_start_us = server_facts(connection, dialect)
         self.pooled = not dialect.keeps_sessions or backend != connection.info.backend_pid
         connection.prepare_threshold = None
@@ -105,6 +106,15 @@ class Session:
         if self.pooled or self._first is not None:
             return None
         return [(self._opening, ()), (_DURABILITY, (durable,))]
+
+    @property
+    def sends(self) -> bool:
+        """Whether a statement that commits by itself may be sent, as whatever writes here."""
+        return not self.pooled and self._first is None and not self._serializable
+
+    def send(self, statement: Query, hint: str | None, told: Told) -> None:
+        """Send such a statement, and have a hint announced behind it, as `Wire.send`."""
+        self.wire.send(statement, None if hint is None else (_NOTIFY, (hint,)), told)
 
     def begin_reading(self) -> int:
         """Begin a transaction that reads one snapshot, and return the server's time."""
@@ -147,7 +157,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the connection."""
-        self.connection.close()
+        self.wire.close()
 
 
 def _error_of(answer: PGresult) -> psycopg.Error:

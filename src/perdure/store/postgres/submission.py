@@ -22,10 +22,17 @@ from perdure.store.relational.bodies import hex_of_base64
 from perdure.store.relational.ending import enter
 from perdure.store.relational.gates import has_gates
 from perdure.store.relational.lanes import Lanes, lane_of
+from perdure.store.relational.operation import Lone
 from perdure.store.relational.sharing import SPECIFICATION, specification_of, terms_of
 from perdure.store.relational.transaction import batch
 from perdure.store.relational.unique import deciding
 from perdure.store.wakeups import Topic
+
+LONE_MAX_BYTES = 8_192
+"""A payload that is no longer is sent by whoever cannot wait until a connection has room."""
+EARLY_US = 10_000
+LATE_US = 1_000_000
+"""A statement that commits by itself writes nothing where the server's clock is by more before or after it."""
 
 
 def submit(tx: Transaction, tasks: Sequence[Task], lanes: Lanes, pending: bool = False) -> list[Answer]:
@@ -66,15 +73,14 @@ def _submit_plain(tx: Transaction, tasks: Sequence[Task], lanes: Lanes) -> list[
     terms = _shared_by_plain(tasks)
     if terms is None:
         return None
-    columns: dict[str, Any] = dict(zip(SPECIFICATION, specification_of(terms), strict=True))
-    columns["lane"] = lanes.number(tx, lane_of(terms))
+    columns = _shared_columns(terms, lanes.number(tx, lane_of(terms)))
     ids, payloads = _own_of_plain(tasks)
     if len(ids) == 1:
         name = "submit_one"
         columns |= {"id": ids[0], "payload": payloads[0]}
     else:
         name = "submit_alike"
-        columns |= {"ids": ids, "payloads": payloads}
+        columns |= {"ids": ids, "payloads": payloads, "first": min(ids), "last": max(ids)}
         if len({*ids}) < len(ids):
             return None
     try:
@@ -85,6 +91,35 @@ def _submit_plain(tx: Transaction, tasks: Sequence[Task], lanes: Lanes) -> list[
         return None
     tx.announce(Topic.READY)
     return [Submitted(id_, TaskState.QUEUED, False) for id_ in ids]
+
+
+def submit_lone(tasks: Sequence[Task], now_us: int, lanes: Lanes) -> Lone | None:
+    """How one plain task is stored by itself, which begins and commits with its statement.
+
+    `None`: it is not plain, or its lane has to be asked for.
+    """
+    terms = _shared_by_plain(tasks)
+    lane = None if terms is None else lanes.known(now_us, lane_of(terms))
+    if terms is None or lane is None:
+        return None
+    (id_,), (payload,) = _own_of_plain(tasks)
+    if len(payload) > LONE_MAX_BYTES:
+        return None
+    columns = _shared_columns(terms, lane)
+    columns |= {
+        "id": id_,
+        "payload": payload,
+        "now": now_us,
+        "earliest": now_us - EARLY_US,
+        "latest": now_us + LATE_US,
+    }
+    return Lone("submit_lone", columns, Submitted(id_, TaskState.QUEUED, False), Topic.READY)
+
+
+def _shared_columns(terms: Terms, lane: int) -> dict[str, Any]:
+    columns: dict[str, Any] = dict(zip(SPECIFICATION, specification_of(terms), strict=True))
+    columns["lane"] = lane
+    return columns
 
 
 def _own_of_plain(tasks: Sequence[Task]) -> tuple[list[str], list[bytes]]:

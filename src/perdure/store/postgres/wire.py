@@ -8,7 +8,8 @@ same process of the server.
 
 import contextlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -44,6 +45,19 @@ class Answer(NamedTuple):
     changed: int
 
 
+Told = Callable[[Answer | psycopg.Error], None]
+"""Is told an answer, or why there is none."""
+
+
+class _Due(NamedTuple):
+    """Results that are to come, up to the end of one message."""
+
+    expected: list[_Key | None]
+    told: Told | None
+    """Who is told the answer, if anybody."""
+    came: list[PGresult]
+
+
 class Wire:
     """Used by one thread at a time. `prepare`: whether statements may be prepared."""
 
@@ -54,8 +68,8 @@ class Wire:
         self._used: dict[_Key, int] = {}
         self._names: dict[_Key, bytes] = {}
         self._loading = Transformer(connection)
-        self._left: list[_Key | None] = []
-        """The results that are to come and that nobody waits for."""
+        self._due: deque[_Due] = deque()
+        """What is to come and whoever uses the wire next reads first."""
 
     def run_together(self, queries: Sequence[Query]) -> list[Answer]:
         """Run statements that travel together, in order; after one that fails, the later ones are not run.
@@ -83,31 +97,83 @@ class Wire:
             left = self._send(second)
             self._pg.pipeline_sync()
             results = self._fetch(expected)
-            self._left = left
+            self._due.append(_Due(left, None, []))
         for each in results:
             self._answer(each)
 
+    def send(self, statement: Query, later: Query | None, told: Told) -> None:
+        """Send a statement and return at once, and `later` behind it as `run_before` does.
+
+        `told` is called with the answer, or with what went wrong, by whoever reads it: a `look`, or the next use of the
+        wire, on any thread. Raises `psycopg.DataError` for values that cannot be sent.
+        """
+        first, second = _bound(*statement), None if later is None else _bound(*later)
+        # What goes wrong from here on is told.
+        with contextlib.suppress(psycopg.OperationalError), self._connection.lock, self._breaking():
+            fresh = not self._due
+            self._due.append(_Due([], told, []))
+            if fresh:
+                self._pg.enter_pipeline_mode()
+            self._due[-1].expected.extend(self._send(first))
+            self._pg.pipeline_sync()
+            if second is not None:
+                self._due.append(_Due(self._send(second), None, []))
+                self._pg.pipeline_sync()
+            if self._pg.flush():
+                raise psycopg.OperationalError("the server does not take what is sent to it")
+
+    def look(self) -> None:
+        """Tell what has come of what was sent, without waiting."""
+        pg = self._pg
+        with self._connection.lock, self._breaking():
+            pg.consume_input()
+            while self._due and not pg.is_busy():
+                result = pg.get_result()
+                if result is None:
+                    continue
+                if result.status != ExecStatus.PIPELINE_SYNC:
+                    self._due[0].came.append(result)
+                    continue
+                self._tell(self._due.popleft())
+                if not self._due:
+                    pg.exit_pipeline_mode()
+
     def settle(self) -> None:
-        """Read what nobody waited for. Raises only when the connection has broken."""
-        if self._left:
+        """Read what is due. Raises only when the connection has broken."""
+        if self._due:
             with self._connection.lock, self._piping():
                 pass
 
+    def close(self) -> None:
+        """Close the connection: what is due will not come."""
+        self._connection.close()
+        due, self._due = self._due, deque()
+        for each in due:
+            if each.told is not None:
+                each.told(psycopg.OperationalError("the connection was closed"))
+
     @contextlib.contextmanager
     def _piping(self) -> Iterator[None]:
-        """Statements may be sent one behind the other; at the end all but what is left has been read."""
-        left, self._left = self._left, []
-        try:
-            if left:
-                self._fetch(left)
-            else:
+        """Statements may be sent one behind the other; at the end all but what is due has been read."""
+        with self._breaking():
+            if not self._due:
                 self._pg.enter_pipeline_mode()
+            while self._due:
+                due = self._due[0]
+                came = self._read(len(due.expected) - len(due.came))
+                due.came.extend(came)
+                self._tell(self._due.popleft())
             yield
-            if not self._left:
+            if not self._due:
                 self._pg.exit_pipeline_mode()
+
+    @contextlib.contextmanager
+    def _breaking(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             # Nobody knows what is still to come.
-            self._connection.close()
+            self.close()
             raise
 
     def _send(self, bound: "_Bound") -> list[_Key | None]:
@@ -128,19 +194,35 @@ class Wire:
 
     def _fetch(self, expected: Sequence[_Key | None]) -> list[PGresult]:
         """The results of statements, without those of preparations."""
+        return self._told(expected, self._read(len(expected)))
+
+    def _read(self, count: int) -> list[PGresult]:
+        """Wait for so many results, and the end behind them."""
         wait, pg = self._connection.wait, self._pg
         wait(generators.send(pg))
+        results = [wait(generators.fetch_many(pg))[-1] for _ in range(count)]
+        (end,) = wait(generators.fetch_many(pg))
+        invariant(end.status == ExecStatus.PIPELINE_SYNC, "what travels together ends together")
+        return results
+
+    def _told(self, expected: Sequence[_Key | None], came: Sequence[PGresult]) -> list[PGresult]:
         results = []
-        for key in expected:
-            result = wait(generators.fetch_many(pg))[-1]
+        for key, result in zip(expected, came, strict=True):
             if key is None:
                 results.append(result)
             elif result.status not in _GOOD:
                 self._names.pop(key, None)
                 results.append(result)
-        (end,) = wait(generators.fetch_many(pg))
-        invariant(end.status == ExecStatus.PIPELINE_SYNC, "what travels together ends together")
         return results
+
+    def _tell(self, due: _Due) -> None:
+        results = self._told(due.expected, due.came)
+        if due.told is not None:
+            try:
+                told: Answer | psycopg.Error = self._answer(results[0])
+            except psycopg.Error as error:
+                told = error
+            due.told(told)
 
     def _answer(self, result: PGresult) -> Answer:
         """What a result says. Raises the driver's error for one that is none."""

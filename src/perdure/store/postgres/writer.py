@@ -15,6 +15,7 @@ from perdure.store.claims import nothing_stands_by
 from perdure.store.postgres.commits import Commits
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS
+from perdure.store.postgres.lone_calls import LoneCalls
 from perdure.store.relational.finished import Finished
 from perdure.store.relational.operation import Operation, StandBy
 
@@ -34,14 +35,22 @@ class Flusher:
     def start_over(self) -> None:
         """Begin without callers and without a thread: at first, and in a forked child."""
         self._backlog = Backlog()
+        self._lone = LoneCalls(self._backlog, self.commits)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
+    def forget(self) -> None:
+        """In a forked child: the connection is the parent's, and what is under way on it."""
+        self.commits.lifeline.abandon()
+        self._lone.forget()
+
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
-        """Let `items` travel in the next flush."""
+        """Let `items` travel in the next flush, or one by itself."""
         if self._thread is None:
             self._ensure_thread()
-        return self._backlog.add(operation, items)
+        if operation.lone is None or len(items) != 1:
+            return self._backlog.add(operation, items)
+        return self._lone.gather(operation, items)
 
     def _ensure_thread(self) -> None:
         with self._starting:
@@ -54,7 +63,10 @@ class Flusher:
         while True:
             if backlog.wait(HELD_PAUSE_SECONDS if commits.held_up else None) or not backlog.closed:
                 deliver(commits.attempt(backlog.take()))
-            else:
+                continue
+            # What a loop has sent may come back.
+            commits.lifeline.settle()
+            if backlog.end():
                 deliver(commits.finish())
                 break
         commits.close()
@@ -91,7 +103,7 @@ class Writer:
 
     def _start_over(self) -> None:
         for flusher in self._flushers.values():
-            flusher.commits.lifeline.abandon()
+            flusher.forget()
             flusher.start_over()
 
     async def close(self) -> None:

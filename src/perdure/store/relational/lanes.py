@@ -56,6 +56,10 @@ class Lanes:
         self._forget_in_time(tx)
         return self._numbers.get(lane) or self.numbers(tx, (lane,))[lane]
 
+    def known(self, now_us: int, lane: Lane) -> int | None:
+        """The number of a lane, if it is known and trusted. From any thread."""
+        return self._numbers.get(lane) if 0 <= now_us - self._trusted_since_us < TRUSTED_US else None
+
     def _forget_in_time(self, tx: Transaction) -> None:
         if not 0 <= tx.now_us - self._trusted_since_us < TRUSTED_US:
             self._numbers.clear()

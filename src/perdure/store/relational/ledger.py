@@ -46,7 +46,7 @@ from perdure.store.relational import (
     sweeping,
 )
 from perdure.store.relational.lanes import Lanes
-from perdure.store.relational.operation import Operation, StandBy, Writer
+from perdure.store.relational.operation import Lone, Operation, StandBy, Writer
 from perdure.store.relational.transaction import Transaction
 from perdure.store.relational.views import Readers
 
@@ -68,6 +68,8 @@ class Shapes(NamedTuple):
     settle: Callable[[Any, list[Any]], list[Any]]
     renew: Callable[[Any, list[Any]], list[Any]]
     grow: Callable[[Any, list[Any], Lanes], list[Any]]
+    submit_lone: Callable[[Sequence[Any], int, Lanes], Lone | None] | None = None
+    """How one task is submitted at an instant by one statement, where a store has that."""
 
 
 class RelationalLedger:
@@ -79,7 +81,13 @@ class RelationalLedger:
         lanes = Lanes()
         self._settle = Operation("settle", 0, shapes.settle)
         self._renew = Operation("renew", 3, shapes.renew, durable=False)
-        self._submit = Operation("submit", 8, lambda tx, items: shapes.submit(tx, items, lanes))
+        submit_lone = shapes.submit_lone
+        self._submit = Operation(
+            "submit",
+            8,
+            lambda tx, items: shapes.submit(tx, items, lanes),
+            lone=None if submit_lone is None else lambda tasks, now_us: submit_lone(tasks, now_us, lanes),
+        )
         self._submit_jobs = Operation("submit_jobs", 8, lambda tx, items: shapes.submit_jobs(tx, items, lanes))
         self._grow = Operation("grow", 8, lambda tx, items: shapes.grow(tx, items, lanes))
         self._claim = Operation("claim", 9, lambda tx, items: shapes.claim(tx, items, lanes), durable=False)

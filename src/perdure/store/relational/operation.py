@@ -5,6 +5,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from perdure.store.ledger import Taker
+from perdure.store.wakeups import Topic
+
+
+class Lone(NamedTuple):
+    """What one item comes to where it is one statement that commits by itself."""
+
+    statement: str
+    """Its first value is whether it has written."""
+    bindings: dict[str, Any]
+    result: Any
+    """The item's, once that was written."""
+    topics: Topic
 
 
 class Operation(NamedTuple):
@@ -24,6 +36,8 @@ class Operation(NamedTuple):
     """False: a power loss may undo it (claim, renew, heartbeat)."""
     max_items: int = 10_000
     """The most items that one flush takes, unless a single call has more."""
+    lone: Callable[[Sequence[Any], int], Lone | None] | None = None
+    """How items, of which there is one, are written at an instant by one statement; `None` for what needs more."""
 
 
 class StandBy(NamedTuple):

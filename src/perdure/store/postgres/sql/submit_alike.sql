@@ -1,13 +1,20 @@
 -- Store new tasks that are due now, have nothing rare and share their terms, as `submit_one` does one: what they share is bound
 -- once, and of each its id and its payload, which costs the server less than a document. All are written or none: none while
--- something has a depth, or where one exists already. Answers whether they were.
+-- something has a depth, or where one exists already. Answers whether they were. New ids mostly lie where no others are:
+-- `first` and `last` are the ends of that, so that it is looked at once, and not for each.
 WITH gate AS MATERIALIZED (
     SELECT NOT EXISTS (
         SELECT 1 FROM perdure_definitions AS definitions
         WHERE type IN ('queue', 'organization') AND document ->> 'depth' IS NOT NULL
-    ) AND NOT EXISTS (
-        SELECT 1 FROM perdure_tasks AS tasks
-        WHERE tasks.organization = %(organization)s::text AND tasks.id = ANY (%(ids)s::text[])
+    ) AND (
+        NOT EXISTS (
+            SELECT 1 FROM perdure_tasks AS tasks
+            WHERE tasks.organization = %(organization)s::text AND tasks.id BETWEEN %(first)s::text AND %(last)s::text
+        )
+        OR NOT EXISTS (
+            SELECT 1 FROM perdure_tasks AS tasks
+            WHERE tasks.organization = %(organization)s::text AND tasks.id = ANY (%(ids)s::text[])
+        )
     ) AS open
 ),
 item AS MATERIALIZED (

@@ -1,0 +1,243 @@
+"""A submit that is alone commits by its own statement, on its caller's loop, and is answered whatever comes between."""
+
+import asyncio
+import threading
+from typing import Any
+
+import psycopg
+import pytest
+
+from backends.postgres.crew import task
+from backends.postgres.opened import end_sessions, one, opened, plain
+from perdure.domain.states import TaskState
+from perdure.errors import Misuse, Overloaded, PerdureError
+from perdure.store.ledger import Submitted
+from perdure.store.postgres import submission
+from perdure.store.postgres.session import Session
+from perdure.store.postgres.store import PostgresStore
+from perdure.store.postgres.wire import Answer, Query, Told, Wire
+
+STORED = "SELECT string_agg(id, '' ORDER BY n) FROM perdure_tasks"
+COUNTED = "SELECT sum(change)::bigint FROM perdure_count_changes WHERE state = 'queued'"
+WAIT = 30
+
+
+class Sent:
+    """What was sent by itself, and what was told of it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.told: list[Answer | psycopg.Error] = []
+        self.times = 0
+        self.first = asyncio.Event()
+        send = Session.send
+
+        def watched(session: Session, statement: Query, hint: str | None, told: Told) -> None:
+            self.times += 1
+            self.first.set()
+
+            def noted(answer: Answer | psycopg.Error) -> None:
+                self.told.append(answer)
+                told(answer)
+
+            send(session, statement, hint, noted)
+
+        patch.setattr(Session, "send", watched)
+
+    @property
+    def written(self) -> list[bool]:
+        """Whether each has written."""
+        return [isinstance(each, Answer) and bool(each.rows and each.rows[0][0]) for each in self.told]
+
+
+async def submit(store: PostgresStore, id: str, **given: Any) -> Submitted | PerdureError:
+    """Submit one task."""
+    (answer,) = await store.ledger.submit([task(id, **given)])
+    return answer
+
+
+def told(id: str, replayed: bool = False) -> Submitted:
+    """The answer for a task that is queued."""
+    return Submitted(id, TaskState.QUEUED, replayed)
+
+
+def check(url: str, ids: str) -> None:
+    """These are stored, and each counts."""
+    with plain(url) as other:
+        assert (one(other, STORED), one(other, COUNTED)) == (ids, len(ids))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    return Sent(monkeypatch)
+
+
+async def test_lone_submits_commit_by_their_own_statements(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        for id in "abcdef":
+            assert await submit(store, id) == told(id)
+        assert sent.written == [True] * 5, "all but the first, which asks for its lane"
+        check(postgres_database, "abcdef")
+
+
+async def test_what_one_turn_of_a_loop_sends_travels_together(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        assert await asyncio.gather(*(submit(store, id) for id in "bcd")) == [told(id) for id in "bcd"]
+        assert sent.times == 0
+        check(postgres_database, "abcd")
+
+
+@pytest.mark.parametrize(
+    "given", [{"delay_us": 5}, {"idempotency_key": "k", "request_hash": "h"}, {"payload": f'"{"x" * 9_000}"'}]
+)
+async def test_what_is_not_plain_or_long_takes_a_transaction(
+    postgres_database: str, sent: Sent, given: dict[str, Any]
+) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        assert isinstance(await submit(store, "b", **given), Submitted)
+        assert sent.times == 0
+
+
+async def test_what_cannot_be_sent_is_refused_as_by_any_other_way(postgres_database: str) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        with pytest.raises(PerdureError, match="NUL"):
+            await submit(store, "b\x00")
+        assert await submit(store, "c") == told("c")
+
+
+async def test_a_task_that_exists_and_a_depth_are_left_to_a_transaction(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        assert await submit(store, "a") == told("a")
+        assert await submit(store, "a") == told("a", replayed=True)
+        assert sent.written == [False]
+        assert await submit(store, "b") == told("b")
+        assert sent.times == 1, "a refusal is not asked for again at once"
+    async with opened(postgres_database) as store:
+        await submit(store, "c")
+        await store.definitions.put("default", "queue", "default", '{"depth":3}', "bob")
+        assert isinstance(await submit(store, "d"), Overloaded)
+        assert sent.written == [False, False]
+    check(postgres_database, "abc")
+
+
+async def test_nothing_is_written_where_nobody_would_wait_for_the_disk(postgres_database: str, sent: Sent) -> None:
+    with plain(postgres_database) as other:
+        database = f"ALTER DATABASE {other.info.dbname}"
+        other.execute(f"{database} SET synchronous_commit = off".encode())
+        try:
+            async with opened(postgres_database) as store:
+                assert await submit(store, "a") == told("a")
+                assert await submit(store, "b") == told("b")
+        finally:
+            other.execute(f"{database} RESET synchronous_commit".encode())
+    assert sent.written == [False]
+    check(postgres_database, "ab")
+
+
+async def test_nothing_is_written_at_an_instant_that_the_server_does_not_have(
+    postgres_database: str, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        monkeypatch.setattr(submission, "LATE_US", -submission.EARLY_US)
+        assert await submit(store, "b") == told("b")
+        assert sent.written == [False]
+    check(postgres_database, "ab")
+
+
+async def test_a_session_that_was_ended_is_noticed_and_the_call_answered(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        assert end_sessions(postgres_database) >= 1
+        assert await submit(store, "b") == told("b")
+        assert sent.written == [False]
+    check(postgres_database, "ab")
+
+
+async def test_an_answer_that_is_lost_is_asked_for_again(
+    postgres_database: str, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = Wire.look
+
+    def lose(wire: Wire) -> None:
+        monkeypatch.setattr(Wire, "look", look)
+        with plain(postgres_database) as other:
+            while one(other, STORED) != "ab":
+                continue
+        wire.close()
+
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        monkeypatch.setattr(Wire, "look", lose)
+        assert await submit(store, "b") == told("b", replayed=True)
+        assert sent.times == 1
+    check(postgres_database, "ab")
+
+
+async def test_a_lock_that_others_hold_is_waited_for_by_turns(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        with psycopg.connect(postgres_database) as other:
+            other.execute("LOCK TABLE perdure_count_changes IN ACCESS EXCLUSIVE MODE")
+            waiting = asyncio.ensure_future(submit(store, "b"))
+            await sent.first.wait()
+            # Reading goes on, and what gathers behind it is held up with it.
+            assert await store.ledger.now_us() > 0
+            later = asyncio.ensure_future(submit(store, "c"))
+            while not sent.told:
+                await asyncio.sleep(0.01)
+            other.rollback()
+        assert [*await asyncio.gather(waiting, later)] == [told("b"), told("c")]
+    assert sent.written[0] is False
+
+
+async def test_others_that_use_the_session_read_the_answer_first(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        waiting = asyncio.ensure_future(submit(store, "b"))
+        await sent.first.wait()
+        _, many = await asyncio.gather(waiting, store.ledger.submit([task("c"), task("d")]))
+        assert [waiting.result(), *many] == [told(id) for id in "bcd"]
+    check(postgres_database, "abcd")
+
+
+async def test_a_caller_that_gives_up_changes_nothing(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        waiting = asyncio.ensure_future(submit(store, "b"))
+        await sent.first.wait()
+        waiting.cancel()
+        assert await submit(store, "c") == told("c")
+    check(postgres_database, "abc")
+
+
+async def test_what_is_under_way_when_the_store_closes_is_answered(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        waiting = asyncio.ensure_future(submit(store, "b"))
+        await sent.first.wait()
+    assert await waiting == told("b")
+    with pytest.raises(Misuse):
+        await submit(store, "c")
+    check(postgres_database, "ab")
+
+
+async def test_a_loop_that_ends_first_holds_up_nobody(postgres_database: str, sent: Sent) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+
+        async def leave() -> None:
+            sent.first = asyncio.Event()
+            waiting = asyncio.ensure_future(submit(store, "b"))
+            await sent.first.wait()
+            waiting.cancel()
+
+        other = threading.Thread(target=asyncio.run, args=(leave(),))
+        other.start()
+        while other.is_alive():
+            await asyncio.sleep(0.01)
+        for id in "cde":
+            assert await asyncio.wait_for(submit(store, id), WAIT) == told(id)
+    check(postgres_database, "abcde")
