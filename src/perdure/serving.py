@@ -208,12 +208,19 @@ class Serving:
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if self._role == "all" and not self._stopping.is_set():
-                _log.warning("the worker has ended (%s); gateway and duties go on", running.result())
+                self._tell_of_end(str(running.result()))
                 await stopping
             worker.drain()
             return await running
         finally:
             stopping.cancel()
+
+    def _tell_of_end(self, ending: str) -> None:
+        """The worker has ended by itself, by an order or for its `max_tasks`."""
+        notice = f"the worker of this process has ended ({ending}); gateway and duties go on: restart it for a worker"
+        _log.warning("%s", notice)
+        if self._gateway is not None:
+            self._gateway.readiness.ended("worker", notice)
 
     def _seen(self, what: str) -> Callable[[], None]:
         def seen() -> None:

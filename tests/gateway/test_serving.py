@@ -13,9 +13,11 @@ import pytest
 
 from gateway.serving import PATIENCE, exchange, port_of, served_process, serving
 from perdure.ambient import SystemClock
+from perdure.app import App
 from perdure.errors import Misuse, StoreUnreachable
 from perdure.gateway.access import check_listen, parse_listen
 from perdure.gateway.readiness import CHECK_SECONDS, Readiness
+from perdure.store.ledger import WorkerOrder
 
 HEAD = b"POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
 GOOD = HEAD + b"connection: close\r\ncontent-length: 12\r\n\r\n" + b'{"kind":"k"}'
@@ -124,6 +126,25 @@ async def test_a_long_log_is_told_beside_the_checks_and_work_is_taken(tmp_path: 
         shown = json.loads(told.partition(b"\r\n\r\n")[2])
         assert (shown["status"], len(shown["notices"])) == ("ready", 1)
         assert "old snapshot" in shown["notices"][0]
+
+
+async def test_a_worker_that_was_drained_is_told_beside_the_checks(tmp_path: Path):
+    app = App(tmp_path / "perdure.db")
+    async with serving(tmp_path, role="all") as served, app:
+        port = port_of(served)
+        await until_ready(port, 200)
+        operations = await app.operations()
+        async with asyncio.timeout(PATIENCE):
+            while not (workers := await operations.views.workers(app.principal.organization, None)):
+                await asyncio.sleep(0.01)
+        await operations.order_worker(workers[0].id, WorkerOrder.DRAIN, app.principal)
+        shown: dict[str, Any] = {"notices": []}
+        async with asyncio.timeout(PATIENCE):
+            while not shown["notices"]:
+                told = await exchange(port, b"GET /readyz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+                shown = json.loads(told.partition(b"\r\n\r\n")[2])
+        assert (shown["status"], "worker" in shown["checks"]) == ("ready", False)
+        assert shown["notices"][0].startswith("the worker of this process has ended (drained)")
 
 
 async def test_a_store_that_is_away_makes_the_process_not_ready_until_it_is_back(monkeypatch: pytest.MonkeyPatch):

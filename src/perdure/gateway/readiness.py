@@ -117,6 +117,8 @@ class Readiness:
         self.probing = {what: Probing(what, probe, clock, proofs.get(what)) for what, probe in probes.items()}
         self._successes: dict[str, int] = {}
         self._expected: dict[str, int] = {}
+        self.notices: list[str] = []
+        """What whoever runs the process should know, though work is taken."""
         self._closing = False
         self._asking: list[asyncio.Task[None]] = []
 
@@ -147,6 +149,11 @@ class Readiness:
     def expect(self, what: str) -> None:
         """`what` (duties, worker) has to succeed again and again from now on."""
         self._expected[what] = self._clock.monotonic_us()
+
+    def ended(self, what: str, notice: str) -> None:
+        """`what` has ended for good, and the rest goes on: nothing is expected of it any more, and that is told."""
+        self._expected.pop(what, None)
+        self.notices.append(notice)
 
     def succeeded(self, what: str) -> None:
         """`what` has succeeded just now."""

@@ -33,7 +33,8 @@ class SystemHandlers:
         """Whether work can be taken."""
         ready = self._readiness.ready
         status: Literal["ready", "not_ready"] = "ready" if ready else "not_ready"
-        shown = wire.Readiness(status=status, checks=dict(self._readiness.checks()), notices=self._notices())
+        notices = [*self._notices(), *self._readiness.notices]
+        shown = wire.Readiness(status=status, checks=dict(self._readiness.checks()), notices=notices)
         return Answer(shown, 200 if ready else 503)
 
     async def read_metrics(self, request: Request) -> Answer:
