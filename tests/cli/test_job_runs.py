@@ -124,3 +124,12 @@ def test_a_time_to_wait_without_a_wait_is_refused(perdure: Perdure, tmp_path: Pa
 def test_a_wait_of_no_time_tells_how_an_ended_job_ended(perdure: Perdure, job: str) -> None:
     ended = perdure("job", "wait", job, "--timeout", "0", "--json").json["jobs"]
     assert [each["state"] for each in ended] == ["failed"]
+
+
+@pytest.mark.parametrize("command", ["show", "wait"])
+def test_a_job_that_failed_says_why(perdure: Perdure, job: str, command: str) -> None:
+    lines = perdure("job", command, job).out.splitlines()
+    [told] = [line for line in lines if "ValueError: no" in line]
+    [bad] = [each for each in perdure("job", "show", job, "--json").json["tasks"] if each["name"] == "bad"]
+    assert told == f"bad {bad['state']} ({bad['reason']}), task {bad['id']}: ValueError: no"
+    assert not any(line.startswith("after") and "upstream" in line and "task " in line for line in lines)

@@ -16,6 +16,7 @@ from perdure.cli.options import (
     StoreOption,
     TimeoutOption,
     check_waits,
+    finite,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job file: YAML, JSON or WfFormat.", show_default=False)
 ]
 TimeScaleOption = Annotated[
-    float, typer.Option("--time-scale", min=0, help="Multiplies the seconds of sleeps and recorded run times.")
+    float,
+    typer.Option(
+        "--time-scale", min=0, callback=finite, help="Multiplies the seconds of sleeps and recorded run times."
+    ),
 ]
 
 
@@ -71,7 +75,8 @@ def submit(
     idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second job.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
     wait_timeout: Annotated[
-        float | None, typer.Option(min=0, help="With --wait: seconds to wait at most; the job goes on.")
+        float | None,
+        typer.Option(min=0, callback=finite, help="With --wait: seconds to wait at most; the job goes on."),
     ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
@@ -116,7 +121,7 @@ def wait(job_ids: JobIds, timeout: TimeoutOption = None, store: StoreOption = No
     from perdure.cli.job_wait import wait_for
     from perdure.domain import ids
 
-    raise typer.Exit(wait_for(store, [ids.parse(each, "job") for each in job_ids], timeout=timeout, as_json=json))
+    raise typer.Exit(wait_for(store, ids.parse_all(job_ids, "job"), timeout=timeout, as_json=json))
 
 
 @app.command("list")
@@ -157,6 +162,7 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show one job and its tasks; once it has ended, its critical path."""
+    from perdure.cli.job_failures import failures_of
     from perdure.cli.job_views import write_critical_path, write_job
     from perdure.cli.output import plain, write_json
     from perdure.cli.session import on_store
@@ -164,11 +170,12 @@ def show(
 
     parsed = ids.parse(job_id, "job")
 
-    async def read(session: "Session") -> "tuple[JobView, list[JobTaskView]]":
+    async def read(session: "Session") -> "tuple[JobView, list[JobTaskView], list[str]]":
         job = await found(session, parsed)
-        return job, await session.views.job_tasks(session.organization, job.id)
+        tasks = await session.views.job_tasks(session.organization, job.id)
+        return job, tasks, [] if path or json else await failures_of(session, tasks)
 
-    job, tasks = on_store(store, read)
+    job, tasks, failures = on_store(store, read)
     if path:
         from perdure.engine.job_timeline import timeline_of
 
@@ -181,7 +188,7 @@ def show(
     elif json:
         write_json(plain(job) | {"tasks": plain(tasks)})
     else:
-        write_job(job, tasks)
+        write_job(job, tasks, failures)
 
 
 @app.command("progress")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perdure.builtin import SLEEP_KIND
 from perdure.builtin.effect_ledger import EFFECT_LEDGER
+from perdure.cli.job_failures import failures_of
 from perdure.cli.job_views import write_report
 from perdure.cli.output import plain, write_json, write_line, write_note
 from perdure.cli.problems import FAILED, SUCCEEDED
@@ -21,7 +22,7 @@ from perdure.cli.worker_processes import WorkerProcesses, bare_errors, worker_co
 from perdure.cli.working import the_app
 from perdure.domain.limits import CONCURRENCY_MAX, LIST_MAX_ROWS
 from perdure.domain.policy import DEFAULT_QUEUE
-from perdure.domain.states import BAD_ENDS, GOOD_JOB_ENDS, JOB_ENDED
+from perdure.domain.states import GOOD_JOB_ENDS, JOB_ENDED
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, Refused, WaitTimedOut
 from perdure.jobfile import JobFile, RunReport, read_job_file, report
@@ -32,7 +33,7 @@ from perdure.store.views import TaskFilter
 if TYPE_CHECKING:
     from perdure.app import App
     from perdure.app.running import Working
-    from perdure.store.views import JobTaskView, JobView
+    from perdure.store.views import JobView
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at the job."""
@@ -40,7 +41,6 @@ STARTED_EVERY = 0.02
 """Seconds between two looks for workers that are starting."""
 START_SECONDS = 30.0
 """How long workers may take to register."""
-SHOWN_FAILURES = 5
 STORE_VARIABLE = variable("store")
 
 
@@ -147,7 +147,7 @@ async def _run(plan: Plan, job_file: JobFile, store: str, shares: list[int]) -> 
         async with _workers(plan, job_file, app, opened, shares):
             job = await _ended(opened, await _submit(opened, job_file), job_file.request.name)
             tasks = await opened.views.job_tasks(opened.organization, job.id)
-            failures = await _failures(opened, tasks)
+            failures = await failures_of(opened, tasks)
             waits = await _waits(opened, job_file, job)
     finally:
         await app.close()
@@ -261,17 +261,3 @@ async def _ended(opened: Session, job_id: str, name: str) -> "JobView":
             assert job is not None
             advance(job.total - job.open)
     return job
-
-
-async def _failures(opened: Session, tasks: "list[JobTaskView]") -> list[str]:
-    """Why the first few of the failed tasks failed, a line each."""
-    failed = [task for task in tasks if task.state in BAD_ENDS]
-    lines = []
-    for task in failed[:SHOWN_FAILURES]:
-        view = await opened.views.task(opened.organization, task.id)
-        error = view.last_error if view is not None else None
-        cause = f": {error.type}: {error.message}" if error is not None else ""
-        lines.append(f"{task.name} {task.state} ({task.reason}){cause}")
-    if len(failed) > SHOWN_FAILURES:
-        lines.append(f"... and {len(failed) - SHOWN_FAILURES} more")
-    return lines

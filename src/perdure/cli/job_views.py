@@ -1,5 +1,6 @@
 """Jobs and their runs as people read them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -36,15 +37,15 @@ def write_jobs(page: "Page") -> None:
         write_note(f"more with --cursor {page.cursor}")
 
 
-def write_job(job: "JobView", tasks: "Sequence[JobTaskView]") -> None:
-    """One job and its tasks."""
+def write_job(job: "JobView", tasks: "Sequence[JobTaskView]", failures: Sequence[str] = ()) -> None:
+    """One job and its tasks, with why some of them failed."""
     write_facts(
         [
             ("id", job.id),
             ("name", job.name),
             ("state", job.state),
             ("on failure", job.policy),
-            ("tasks", f"{job.total}, {job.open} open: {shown_counts(job.counts)}"),
+            ("tasks", f"{job.total}, {job.open} open: {shown_counts(Counter(str(task.state) for task in tasks))}"),
             ("created", f"{shown_instant(job.created_us)} by {job.principal}"),
             ("started", shown_instant(job.started_us)),
             ("failing since", shown_instant(job.failing_since_us)),
@@ -69,6 +70,10 @@ def write_job(job: "JobView", tasks: "Sequence[JobTaskView]") -> None:
         ],
         "no tasks",
     )
+    if failures:
+        write_line("")
+    for failure in failures:
+        write_line(failure)
 
 
 def write_progress(progress: "JobProgress") -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from perdure.cli.job_failures import failures_of
 from perdure.cli.job_views import shown_counts
-from perdure.cli.output import plain, write_json, write_table
+from perdure.cli.output import plain, write_json, write_line, write_table
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
 from perdure.cli.task_wait import watched, watching
@@ -23,7 +24,7 @@ def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None
     from perdure.domain.states import GOOD_JOB_ENDS
 
     try:
-        ended = on_store(store, lambda session: _wait(session, job_ids, timeout, note=not as_json))
+        ended, failures = on_store(store, lambda session: _ended(session, job_ids, timeout, note=not as_json))
     except WaitTimedOut as error:
         advice = "`perdure job show ID` lists its tasks, `perdure task why ID` tells what keeps one"
         raise WaitTimedOut(f"{error.message}; {advice}", **error.fields) from None
@@ -35,7 +36,23 @@ def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None
             [(each.id, each.name, each.state, shown_counts(each.counts)) for each in ended],
             "nothing has ended",
         )
+        for failure in failures:
+            write_line(failure)
     return SUCCEEDED if all(each.state in GOOD_JOB_ENDS for each in ended) else FAILED
+
+
+async def _ended(
+    session: Session, job_ids: Sequence[str], timeout: float | None, *, note: bool
+) -> "tuple[list[JobView], list[str]]":
+    """The jobs as they ended, and why some of their tasks failed."""
+    from perdure.domain.states import GOOD_JOB_ENDS
+
+    jobs = await _wait(session, job_ids, timeout, note=note)
+    failures: list[str] = []
+    for job in jobs:
+        if note and job.state not in GOOD_JOB_ENDS:
+            failures += await failures_of(session, await session.views.job_tasks(session.organization, job.id))
+    return jobs, failures
 
 
 async def _wait(session: Session, job_ids: Sequence[str], timeout: float | None, *, note: bool) -> "list[JobView]":
