@@ -1,4 +1,4 @@
--- Jobs run from the first claim on.
+-- Jobs run from the first claim on. Their state is looked at in the row: no index that begins with it may seem short.
 UPDATE perdure_jobs AS jobs
 SET state = 'running', started_us = coalesce(started_us, greatest(%(now)s::bigint, created_us))
 FROM (
@@ -9,4 +9,4 @@ FROM (
     ) AS found
     ORDER BY found.j
 ) AS started
-WHERE jobs.j = ANY (ARRAY[started.j]) AND jobs.state = 'pending'
+WHERE jobs.j = ANY (ARRAY[started.j]) AND jobs.state || '' = 'pending'
