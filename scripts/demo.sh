@@ -16,6 +16,7 @@ case "${STORE:-sqlite}" in
         PERDURE_STORE="sqlite:///$folder/demo.db" "${demo[@]}"
         ;;
     postgres)
+        echo "demo: on a PostgreSQL server of its own" >&2
         PYTHONPATH=tests .venv/bin/python -m servers "${demo[@]}"
         ;;
     *)

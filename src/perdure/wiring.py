@@ -150,7 +150,9 @@ def _tracer_of(settings: Settings) -> "Tracer | None":
         from perdure.telemetry.opentelemetry_tracer import OpenTelemetryTracer
     except ImportError as error:
         raise Misuse(
-            f"traces by OpenTelemetry need its API: install perdure[otel] ({error})", field="traces"
+            f"traces by OpenTelemetry need its API: install perdure with its extra otel, from a clone by"
+            f" pip install 'path/to/clone[otel]' ({error})",
+            field="traces",
         ) from error
     return OpenTelemetryTracer(version("perdure"))
 
@@ -225,7 +227,10 @@ def postgres_url(url: str) -> str | None:
     if not rest or family not in POSTGRES_SCHEMES:
         return None
     if find_spec("psycopg") is None:
-        raise Misuse("a PostgreSQL store needs its driver: pip install 'perdure[postgres]'")
+        raise Misuse(
+            "a PostgreSQL store needs its driver: install perdure with its extra postgres, from a clone by"
+            " pip install 'path/to/clone[postgres]'"
+        )
     return f"cockroachdb://{rest}" if family == "cockroachdb" else f"postgresql://{rest}"
 
 

@@ -112,3 +112,12 @@ def test_a_result_inside_a_field_of_a_kind_elsewhere_is_refused(app):
     with pytest.raises(perdure.Invalid, match="the <result of 'add-1'> is inside another value of 'elsewhere'"):
         job.add("elsewhere", numbers=[node.result, 4])
     job.hand_over()
+
+
+@pytest.mark.parametrize(
+    ("fields", "meant"),
+    [({"left": 1, "timout": 3}, "timeout"), ({"lefd": 1}, "left"), ({"left": 1, "dely": 3}, "delay")],
+)
+def test_a_name_that_is_neither_a_field_nor_an_option_is_told_what_may_be_meant(app, fields, meant):
+    with pytest.raises(perdure.Invalid, match=rf"; did you mean '{meant}'\?$"):
+        app.call("add", **fields)

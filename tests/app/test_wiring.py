@@ -40,7 +40,7 @@ def test_a_database_of_cockroachdb_is_known_by_its_scheme(scheme):
 
 def test_a_missing_driver_is_named_with_what_brings_it(monkeypatch):
     monkeypatch.setattr("perdure.wiring.find_spec", lambda name: None)
-    with pytest.raises(Misuse, match=r"pip install 'perdure\[postgres\]'"):
+    with pytest.raises(Misuse, match=r"pip install 'path/to/clone\[postgres\]'"):
         App("postgresql://host/db")
 
 

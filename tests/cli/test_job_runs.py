@@ -133,3 +133,10 @@ def test_a_job_that_failed_says_why(perdure: Perdure, job: str, command: str) ->
     [bad] = [each for each in perdure("job", "show", job, "--json").json["tasks"] if each["name"] == "bad"]
     assert told == f"bad {bad['state']} ({bad['reason']}), task {bad['id']}: ValueError: no"
     assert not any(line.startswith("after") and "upstream" in line and "task " in line for line in lines)
+
+
+def test_a_job_that_is_cancelled_twice_says_so(perdure: Perdure, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("name: idle\ntasks:\n  - name: a\n    kind: k\n")
+    job = perdure("job", "submit", "job.yaml").out.strip()
+    assert perdure("job", "cancel", job).code == 0
+    assert perdure("job", "cancel", job).out == f"{job} was cancelled before: it is cancelled\n"

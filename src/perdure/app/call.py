@@ -1,11 +1,12 @@
 """From the arguments of a submit to a call: which are options, which are the handler's fields."""
 
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from perdure.app.node import Node
 from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_plain, is_result, refuse_result_inside
-from perdure.errors import Misuse
+from perdure.errors import Invalid, Misuse
 
 Target = Task[..., Any] | Call[Any] | str
 """What can be submitted: a task, a call of one, or the name of a kind."""
@@ -28,7 +29,7 @@ def call_of(
     """
     if isinstance(target, Task) and payload is None and not keywords and OPTION_NAMES.isdisjoint(fields):
         if is_plain(args, fields):
-            return target.plain_call(args, fields)
+            return _bound(target, target.plain_call, args, fields)
     elif not isinstance(target, _TARGETS):
         raise not_a_task(target)
     _refuse_nodes(args, fields, payload)
@@ -54,7 +55,25 @@ def call_of(
         given = {name: fields[name] for name in fields if name not in results}
         refuse_result_inside(kind, given.values())
         return Call(kind, given, said, results=results)
-    return task.call(*args, **fields).with_options(**said)
+    return _bound(task, lambda args, fields: task.call(*args, **fields), args, fields).with_options(**said)
+
+
+def _bound(
+    task: Task[..., Any],
+    bind: Callable[[Sequence[Any], Mapping[str, Any]], Call[Any]],
+    args: Sequence[Any],
+    fields: Mapping[str, Any],
+) -> Call[Any]:
+    """The call with these arguments. Where the handler does not take them, it is told which name may be meant."""
+    try:
+        return bind(args, fields)
+    except Invalid as problem:
+        known = {*task.handler.parameters, *OPTION_NAMES}
+        for name in fields:
+            near = [] if name in known else difflib.get_close_matches(name, sorted(known), 1)
+            if near:
+                raise Invalid(f"{problem.message}; did you mean {near[0]!r}?", **problem.fields) from None
+        raise
 
 
 def not_a_task(target: object) -> Misuse:

@@ -276,7 +276,8 @@ def cancel(
     elif done:
         sys.stdout.write(f"{job.id} is being cancelled\n")
     else:
-        sys.stdout.write(f"{job.id} was not cancelled by this: it is {job.state}\n")
+        before = "was cancelled before" if job.cancel is not None else "was not cancelled by this"
+        sys.stdout.write(f"{job.id} {before}: it is {job.state}\n")
     if not done and job.cancel is None:
         raise typer.Exit(2)
 

@@ -27,8 +27,19 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class Named(logging.Filter):
+    """Lines of the HTTP server under a name that does not look like an error: it calls its own `uvicorn.error`."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every line through."""
+        if record.name == "uvicorn.error":
+            record.name = "uvicorn"
+        return True
+
+
 def configure(settings: "Settings", *, as_json: bool = False) -> None:
     """Send the log lines of this process to standard error, as the settings say; as JSON if asked to."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if as_json or settings.log_format == "json" else logging.Formatter(TEXT))
+    handler.addFilter(Named())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
