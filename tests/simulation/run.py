@@ -12,13 +12,15 @@ from simulation import schedules
 from simulation.checks import wrong_at_the_end, wrong_rows
 from simulation.clocks import SECOND_US, Machine, ProcessClock
 from simulation.coverage import Coverage
-from simulation.faults import LATE_SECONDS
 from simulation.observer import Observer
 from simulation.processes import Process, SimulationLoop
 from simulation.stage import Stage
 from simulation.world import World
 
 TROUBLE_SECONDS = (30.0, 90.0)
+SHORT_TROUBLE_SECONDS = (8.0, 40.0)
+LONG_SHARE = 0.25
+"""So many lives are long: what takes its time is seen there, and the short ones begin in more ways."""
 HEALING_SECONDS = 3_600.0
 LOOKS = 3
 """How often the rows of a life are looked at while it is lived."""
@@ -81,8 +83,9 @@ async def _live(world: World, problems: list[str]) -> Verdict:
     await schedules.stop(world)
     healed = await _until_ended(world)
     # Repeats that are still on their way may begin something anew: a redrive.
-    await asyncio.sleep(LATE_SECONDS)
-    await _until_ended(world)
+    while (left := world.late_until - asyncio.get_running_loop().time()) >= 0:
+        await asyncio.sleep(left + 1.0)
+        await _until_ended(world)
     assert world.behind is not None
     found = [*world.witness.violations, *problems, *await wrong_at_the_end(world, world.behind.views)]
     world.coverage.facts["seeds"] += 1
@@ -111,7 +114,8 @@ async def _prepare(stage: Stage) -> None:
 def _slots(world: World) -> list["asyncio.Task[None]"]:
     chance = world.chance("slots")
     loop = asyncio.get_running_loop()
-    until = loop.time() + chance.uniform(*TROUBLE_SECONDS)
+    seconds = TROUBLE_SECONDS if chance.random() < LONG_SHARE else SHORT_TROUBLE_SECONDS
+    until = loop.time() + chance.uniform(*seconds)
     world.until = until
     slots = [loop.create_task(_look_now_and_then(world))]
     slots += [loop.create_task(_keep("worker", world.worker, world)) for _ in range(chance.choice((2, 2, 3)))]

@@ -11,12 +11,12 @@ import pytest
 from simulation.run import run
 from simulation.sweep import sweep
 
-SEEDS = int(os.environ.get("PERDURE_SIMULATION_SEEDS", "400"))
+SEEDS = int(os.environ.get("PERDURE_SIMULATION_SEEDS", "2000"))
 PROCESSES = min(os.cpu_count() or 1, 4)
 TESTS = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("seed", [12, 14])
 def test_a_seed_gives_the_same_events_every_time(seed: int) -> None:
     first, second = run(seed), run(seed)
     assert first.events == second.events

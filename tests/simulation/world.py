@@ -104,6 +104,8 @@ class World:
         self.keepers: list[str] = []
         self.draining: dict[str, Worker] = {}
         self.until = 0.0
+        self.late_until = 0.0
+        """When the last repeat that is under way arrives."""
 
     def chance(self, name: str) -> random.Random:
         """A source of chance of its own for each purpose."""
@@ -204,7 +206,7 @@ class World:
         chance = self.chance(f"{process.name} settings")
         node = await self.node(process, ProcessClock(self.machine, self._rate(chance)))
         duties = node.engine.duty_runner()
-        if self.healthy or chance.random() < 0.5:
+        if chance.random() < 0.5:
             duties.start()
         kinds = self.kinds
         await self._declare(node, kinds)
@@ -313,6 +315,7 @@ class World:
     def later(self, seconds: float, verb: str, arguments: Any) -> None:
         """Let a call arrive a second time, later."""
         loop = asyncio.get_running_loop()
+        self.late_until = max(self.late_until, loop.time() + seconds)
         NOBODY.run(loop.call_later, seconds, self._repeat, verb, arguments)
 
     def _repeat(self, verb: str, arguments: Any) -> None:
