@@ -16,13 +16,14 @@ from perdure.cli.options import (
     StoreOption,
     TimeoutOption,
     check_waits,
-    finite,
 )
 
 if TYPE_CHECKING:
     from typing import Never
 
     from perdure.cli.session import Session
+    from perdure.jobfile import JobFile
+    from perdure.store.job_ledger import JobRetried
     from perdure.store.ledger import JobSubmitted
     from perdure.store.views import JobProgress, JobTaskView, JobView, Page
 
@@ -36,10 +37,7 @@ FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job file: YAML, JSON or WfFormat.", show_default=False)
 ]
 TimeScaleOption = Annotated[
-    float,
-    typer.Option(
-        "--time-scale", min=0, callback=finite, help="Multiplies the seconds of sleeps and recorded run times."
-    ),
+    float, typer.Option("--time-scale", min=0, help="Multiplies the seconds of sleeps and recorded run times.")
 ]
 
 
@@ -75,34 +73,23 @@ def submit(
     idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second job.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
     wait_timeout: Annotated[
-        float | None,
-        typer.Option(min=0, callback=finite, help="With --wait: seconds to wait at most; the job goes on."),
+        float | None, typer.Option(min=0, help="With --wait: seconds to wait at most; the job goes on.")
     ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Submit a job for the workers of the store."""
     check_waits(wait, wait_timeout)
-    from perdure.cli.job_wait import note_waiting
     from perdure.cli.output import write_json, write_note
     from perdure.cli.session import on_store
-    from perdure.errors import Refused
     from perdure.jobfile import read_job_file
 
     job = read_job_file(file, time_scale)
     if idempotency_key is not None:
         job.request.idempotency_key = idempotency_key
 
-    async def send(session: "Session") -> "JobSubmitted":
-        try:
-            submitted = await session.operations.submit_job(job.request, session.principal)
-        except Refused as refusal:
-            raise job.placed(refusal) from None
-        if not json and not wait:
-            await note_waiting(session, submitted.id)
-        return submitted
-
-    submitted = on_store(store, send, create=True)
+    alone = not json and not wait
+    submitted = on_store(store, lambda session: _send(session, job, note=alone), create=True)
     for note in job.notes:
         write_note(f"note: {note}")
     if json and not wait:
@@ -115,13 +102,27 @@ def submit(
         raise typer.Exit(wait_for(store, [submitted.id], timeout=wait_timeout, as_json=json))
 
 
+async def _send(session: "Session", job: "JobFile", *, note: bool) -> "JobSubmitted":
+    """Submit what a file says. Raises a `Refused` that points into it."""
+    from perdure.cli.job_wait import note_waiting
+    from perdure.errors import Refused
+
+    try:
+        submitted = await session.operations.submit_job(job.request, session.principal)
+    except Refused as refusal:
+        raise job.placed(refusal) from None
+    if note:
+        await note_waiting(session, submitted.id)
+    return submitted
+
+
 @app.command("wait")
 def wait(job_ids: JobIds, timeout: TimeoutOption = None, store: StoreOption = None, json: JsonOption = False) -> None:
     """Wait until jobs have ended. Exit code 1 if one failed or was cancelled, or if the time is over."""
     from perdure.cli.job_wait import wait_for
     from perdure.domain import ids
 
-    raise typer.Exit(wait_for(store, ids.parse_all(job_ids, "job"), timeout=timeout, as_json=json))
+    raise typer.Exit(wait_for(store, [ids.parse(each, "job") for each in job_ids], timeout=timeout, as_json=json))
 
 
 @app.command("list")
@@ -202,6 +203,7 @@ def progress(job_id: JobId, store: StoreOption = None, json: JsonOption = False)
     parsed = ids.parse(job_id, "job")
 
     async def read(session: "Session") -> "JobProgress":
+        await found(session, parsed)
         shown = await session.views.job_progress(session.organization, parsed)
         return shown if shown is not None else no_job(parsed)
 
@@ -243,7 +245,12 @@ def retry(job_id: JobId, store: StoreOption = None, json: JsonOption = False) ->
     from perdure.domain import ids
 
     parsed = ids.parse(job_id, "job")
-    retried = on_store(store, lambda session: session.operations.retry_job(parsed, session.principal))
+
+    async def again(session: "Session") -> "JobRetried":
+        await found(session, parsed)
+        return await session.operations.retry_job(parsed, session.principal)
+
+    retried = on_store(store, again)
     if json:
         write_json({"id": parsed, "redriven": retried.redriven, "revived": retried.revived})
     else:
@@ -285,6 +292,10 @@ def cancel(
 async def found(session: "Session", job_id: str) -> "JobView":
     """The job of that id. Raises `NotFound`."""
     job = await session.views.job(session.organization, job_id)
+    if job is None and await session.views.task(session.organization, job_id) is not None:
+        from perdure.errors import NotFound
+
+        raise NotFound(f"{job_id} is a task, not a job: see `perdure task`", what="job", id=job_id)
     return job if job is not None else no_job(job_id)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from perdure.store.views import EventView
+
 PIPE_COLUMNS = 100_000
 """Nothing is wrapped or cut where a program reads."""
 
@@ -38,6 +40,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | frozenset):
         return [plain(each) for each in value]
     return value
+
+
+def plain_event(event: "EventView") -> dict[str, Any]:
+    """A line of a history as JSON values, the instants in its data too: they are perdure's own, not a user's."""
+    data = dict(_plain_field(name, value) for name, value in event.data.items())
+    return {**plain(event), "data": data}
 
 
 def _plain_field(name: str, value: Any) -> tuple[str, Any]:

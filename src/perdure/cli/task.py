@@ -84,35 +84,38 @@ def show(task_id: TaskId, store: StoreOption = None, json: JsonOption = False) -
 
     parsed = ids.parse(task_id)
 
-    async def read(session: "Session") -> "tuple[TaskView, list[AttemptView]]":
+    async def read(session: "Session") -> "tuple[TaskView, list[AttemptView], int | None]":
         view = await found(session, parsed)
-        return view, await session.views.attempts(session.organization, view.id)
+        attempts = await session.views.attempts(session.organization, view.id)
+        workers = await session.views.workers(session.organization, None) if view.lease_expires_us is not None else ()
+        return view, attempts, next((each.seen_us for each in workers if each.id == view.worker), None)
 
-    view, attempts = on_store(store, read)
+    view, attempts, seen_us = on_store(store, read)
     if json:
         write_json(plain(view) | {"attempts": plain(attempts)})
     else:
-        write_task(view, attempts)
+        write_task(view, attempts, seen_us)
 
 
 @app.command("events")
 def events(task_id: TaskId, store: StoreOption = None, json: JsonOption = False) -> None:
     """Show the history of one task."""
-    from perdure.cli.output import write_json
+    from perdure.cli.output import plain_event, write_json
     from perdure.cli.session import on_store
     from perdure.cli.task_views import write_events
     from perdure.domain import ids
 
     parsed = ids.parse(task_id)
 
-    async def read(session: "Session") -> "list[EventView]":
-        return await session.views.events(session.organization, parsed)
+    async def read(session: "Session") -> "tuple[list[EventView], list[AttemptView]]":
+        history = await session.views.events(session.organization, parsed)
+        return history, [] if json else await session.views.attempts(session.organization, parsed)
 
-    history = on_store(store, read)
+    history, attempts = on_store(store, read)
     if json:
-        write_json({"events": history})
+        write_json({"events": [plain_event(each) for each in history]})
     else:
-        write_events(history)
+        write_events(history, attempts)
 
 
 @app.command("why")
@@ -130,7 +133,7 @@ def why(task_id: TaskId, store: StoreOption = None, json: JsonOption = False) ->
 
     obstacles = on_store(store, read)
     if json:
-        write_json({"obstacles": [each._asdict() for each in obstacles]})
+        write_json({"obstacles": obstacles})
     else:
         write_obstacles(obstacles)
 
@@ -252,6 +255,8 @@ async def found(session: "Session", task_id: str) -> "TaskView":
     from perdure.errors import NotFound
 
     view = await session.views.task(session.organization, task_id)
+    if view is None and await session.views.job(session.organization, task_id) is not None:
+        raise NotFound(f"{task_id} is a job, not a task: see `perdure job`", what="task", id=task_id)
     if view is None:
         raise NotFound(f"there is no task {task_id} in this store", what="task", id=task_id)
     return view

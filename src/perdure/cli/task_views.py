@@ -1,6 +1,6 @@
 """Tasks, attempts and histories as people read them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perdure.cli.output import (
@@ -41,9 +41,9 @@ def write_tasks(page: "Page") -> None:
         write_note(f"more with --cursor {page.cursor}")
 
 
-def write_task(view: "TaskView", attempts: "Sequence[AttemptView]") -> None:
-    """One task, all of it, with the traceback of its last error at the end."""
-    write_facts([*_identity(view), *_times(view), *_outcome(view)])
+def write_task(view: "TaskView", attempts: "Sequence[AttemptView]", worker_seen_us: int | None = None) -> None:
+    """One task, all of it, with the traceback of its last error at the end. `worker_seen_us`: when its worker was."""
+    write_facts([*_identity(view), *_lease(view, worker_seen_us), *_times(view), *_outcome(view)])
     if attempts:
         write_line("")
         write_table(
@@ -85,6 +85,14 @@ def _identity(view: "TaskView") -> Facts:
     ]
 
 
+def _lease(view: "TaskView", worker_seen_us: int | None) -> Facts:
+    """Until when its worker has it if nothing is heard, and when something was."""
+    if view.lease_expires_us is None:
+        return []
+    seen = "" if worker_seen_us is None else f"; its worker was last seen {shown_instant(worker_seen_us)}"
+    return [("leased", f"until {shown_instant(view.lease_expires_us)} unless renewed{seen}")]
+
+
 def _times(view: "TaskView") -> Facts:
     facts: Facts = [
         ("created", f"{shown_instant(view.created_us)} by {view.principal}"),
@@ -100,7 +108,7 @@ def _times(view: "TaskView") -> Facts:
 def _outcome(view: "TaskView") -> Facts:
     return [
         ("phase", view.phase),
-        ("progress", view.progress),
+        ("progress", _progress(view.progress)),
         ("labels", ", ".join(f"{name}={value}" for name, value in sorted(view.labels.items())) or None),
         ("metadata", _json(view.metadata)),
         ("cancel", _cancel(view)),
@@ -111,13 +119,25 @@ def _outcome(view: "TaskView") -> Facts:
     ]
 
 
-def write_events(history: "Sequence[EventView]") -> None:
-    """A history, oldest first."""
+def write_events(history: "Sequence[EventView]", attempts: "Sequence[AttemptView]") -> None:
+    """A history, oldest first; where an attempt failed, with its error."""
+    errors = {each.id: _error(each.error) for each in attempts}
     write_table(
         ("AT", "EVENT", "ACTOR", "DATA"),
-        [(shown_instant(each.at_us), each.type, each.actor, _json(each.data or None)) for each in history],
+        [(shown_instant(each.at_us), each.type, each.actor, _data(each, errors)) for each in history],
         "no history",
     )
+
+
+def _data(event: "EventView", errors: "Mapping[str, str | None]") -> str | None:
+    """What an event tells, as `name=value`; the ids of its attempt and worker are left to `--json`."""
+    said = {name: value for name, value in event.data.items() if name not in ("attempt", "worker")}
+    parts = [f"{name}={value if isinstance(value, str) else _json(value)}" for name, value in said.items()]
+    for place, name in enumerate(said):
+        if name.endswith("_us") and isinstance(said[name], int):
+            parts[place] = f"{name.removesuffix('_us')}={shown_instant(said[name])}"
+    error = errors.get(str(event.data.get("attempt"))) if event.type in ("failed", "lost", "cancelled") else None
+    return " ".join([*parts, *([f"error={error}"] if error else [])]) or None
 
 
 def write_obstacles(obstacles: "Sequence[Obstacle]") -> None:
@@ -149,6 +169,13 @@ def _ran(began_us: int | None, ended_us: int | None) -> str:
     if began_us is None or ended_us is None:
         return "-"
     return shown_seconds((ended_us - began_us) / 1_000_000)
+
+
+def _progress(progress: dict[str, int] | None) -> str | None:
+    if progress is None:
+        return None
+    total = progress.get("total")
+    return f"{progress['done']:,}" if total is None else f"{progress['done']:,} of {total:,}"
 
 
 def _cancel(view: "TaskView") -> str | None:

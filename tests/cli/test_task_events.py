@@ -1,0 +1,54 @@
+"""The history of a task as people and programs read it, and ids of the wrong sort."""
+
+import asyncio
+import re
+
+import pytest
+
+from cli.conftest import Perdure
+from perdure import Context, Retry
+from perdure.app import App
+
+
+@pytest.fixture
+def task(perdure: Perdure) -> str:
+    """A task that told its progress and failed once, and then succeeded."""
+    app = App()
+
+    @app.task("charge", retry=Retry(2, backoff="fixed", base=0.001, jitter=0))
+    async def charge(ctx: Context) -> None:
+        ctx.progress(2, 20)
+        if ctx.attempt == 1:
+            raise ConnectionError("the bank is closed")
+
+    async def run() -> str:
+        async with app, app.worker():
+            handle = await app.submit(charge)
+            await handle.wait(30)
+            return handle.id
+
+    return asyncio.run(run())
+
+
+def test_a_failed_attempt_tells_its_error_in_the_history(perdure: Perdure, task: str) -> None:
+    lines = perdure("task", "events", task).out.splitlines()
+    [failed] = [line for line in lines if " failed " in line]
+    assert failed.endswith("error=ConnectionError: the bank is closed")
+    assert re.search(r" due=20\d\d-\d\d-\d\d ", failed)
+    assert not any('{"' in line for line in lines)
+
+
+def test_instants_in_a_history_are_instants_for_programs_too(perdure: Perdure, task: str) -> None:
+    events = perdure("task", "events", task, "--json").json["events"]
+    [failed] = [each for each in events if each["type"] == "failed"]
+    assert failed["data"]["due_at"].endswith("Z")
+    assert not [name for each in events for name in each["data"] if name.endswith("_us")]
+
+
+def test_progress_is_told_in_words(perdure: Perdure, task: str) -> None:
+    assert re.search(r"^progress +2 of 20$", perdure("task", "show", task).out, re.MULTILINE)
+
+
+def test_an_id_of_the_other_sort_is_named(perdure: Perdure, task: str) -> None:
+    for command in ("show", "cancel", "wait", "retry", "progress"):
+        assert f"{task} is a task, not a job: see `perdure task`" in perdure("job", command, task).err
