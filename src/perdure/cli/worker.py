@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from perdure.store.views import WorkerView
 
 DEFAULT_COMMAND = "run"
+SILENT_US = 30_000_000
+"""Half as long again as the usual time between two signs of life: nothing was heard of it when something should be."""
 
 
 class RunByDefault(TyperGroup):
@@ -81,21 +83,22 @@ def list_workers(
 
     active_us = None if everything else round(active_since * 1_000_000)
 
-    async def read(session: "Session") -> "list[WorkerView]":
-        return await session.views.workers(session.organization, active_us)
+    async def read(session: "Session") -> "tuple[list[WorkerView], int]":
+        return await session.views.workers(session.organization, active_us), session.system.clock.wall_us()
 
-    workers = on_store(store, read)
+    workers, now_us = on_store(store, read)
     if json:
         write_json({"workers": workers})
         return
     write_table(
-        ("ID", "NAME", "HOST", "PID", "ORDER", "LEASES", "QUEUES", "KINDS", "SEEN"),
+        ("ID", "NAME", "HOST", "PID", "STATE", "ORDER", "LEASES", "QUEUES", "KINDS", "SEEN"),
         [
             (
                 each.id,
                 each.name,
                 each.host,
                 each.pid,
+                _state(each, now_us),
                 _order(each),
                 f"{each.leases}/{each.capacity}",
                 ", ".join(each.queues),
@@ -108,8 +111,16 @@ def list_workers(
     )
 
 
-def _order(worker: "WorkerView") -> str:
-    """What it was ordered and by whom, unless it has gone."""
+def _state(worker: "WorkerView", now_us: int) -> str:
+    """Whether it is there, as far as it said so itself."""
     if worker.left_us is not None:
         return "left"
+    silent_us = now_us - worker.seen_us
+    if silent_us > SILENT_US:
+        return f"silent for {silent_us // 1_000_000} s"
+    return "live" if worker.capacity else "draining"
+
+
+def _order(worker: "WorkerView") -> str:
+    """What it was ordered and by whom."""
     return worker.order if worker.ordered_by is None else f"{worker.order} by {worker.ordered_by}"
