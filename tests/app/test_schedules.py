@@ -75,8 +75,40 @@ async def test_what_cannot_be_a_schedule_is_told_where_it_is_written(app: App) -
     async def needs(n: int) -> int:
         return n
 
-    with pytest.raises(Invalid):
+    with pytest.raises(Invalid, match="schedule 'needs': "):
         app.schedule("@daily")(needs)
+    with pytest.raises(Invalid, match="schedule 'nightly': the payload does not fit 'needs'") as refused:
+        app.schedule("@daily", name="nightly", payload={"n": "many"})(needs)
+    assert refused.value.fields["field"] == "n"
+    with pytest.raises(Invalid, match=r"schedule 'nightly': .*Mars"):
+        app.schedule("@daily", name="nightly", payload={"n": 1}, time_zone="Mars/Olympus")(needs)
+
+
+async def test_a_schedule_that_is_refused_is_named(app: App) -> None:
+    with pytest.raises(Invalid, match="schedule 'b': every") as refused:
+        await app.schedules.apply("s", {"a": {"every": 5, "task": {"kind": "k"}}, "b": {"every": "x"}})
+    assert refused.value.fields["schedule"] == "b"
+    with pytest.raises(Invalid, match="schedule 'c': "):
+        await app.schedules.apply("s", {"c": {"cron": "61 * * * *", "task": {"kind": "k"}}})
+
+    @app.task("strict")
+    async def strict(n: int) -> int:
+        return n
+
+    async with app:
+        await app.submit(strict, n=1)
+
+    other = App(app.settings.store)
+
+    @other.schedule("@daily", name="nightly", payload={"m": 1})
+    @other.task("strict")
+    async def older(m: int) -> int:
+        return m
+
+    system = await other.system()
+    with pytest.raises(Invalid, match="schedule 'nightly': payload is not what kind 'strict' takes"):
+        await other.schedules.declare_on(system.engine.schedules, other.principal)
+    await other.close()
 
 
 async def test_a_program_makes_changes_and_removes_schedules(app: App) -> None:

@@ -13,13 +13,13 @@ from perdure.app.task import Task
 from perdure.domain import limits
 from perdure.domain.schedule import Overlap
 from perdure.domain.timing import Fold, Gap
-from perdure.engine.apply_schedules import ApplySchedules, Step
+from perdure.engine.apply_schedules import ApplySchedules, Step, of_schedule
 from perdure.engine.quantities import instant_us
 from perdure.engine.requests import Principal
 from perdure.engine.schedule_definition import ScheduleDefinition, document_of, understand
 from perdure.engine.schedule_views import Definition, ScheduleOperations, ScheduleView
 from perdure.engine.zones import Zones
-from perdure.errors import Misuse
+from perdure.errors import Misuse, Refused
 from perdure.store.schedules import Fire, Made
 from perdure.wire.shapes import instant
 
@@ -70,7 +70,10 @@ class AppSchedules:
             wanted = task.kind if name is None else name
             if wanted in self._declared:
                 raise Misuse(f"schedule {wanted!r} is declared already: give this one a name of its own", name=wanted)
-            self._declared[wanted] = self._definition(task, cron, payload, options)
+            try:
+                self._declared[wanted] = self._definition(task, cron, payload, options)
+            except Refused as refusal:
+                raise of_schedule(wanted, refusal) from None
             return task
 
         return declare
@@ -86,6 +89,8 @@ class AppSchedules:
             definition = ScheduleDefinition(cron=cron, job=target.hand_over(), **options)
         else:
             call = call_of(target, (), {}, payload=payload, known=self._app.tasks)
+            if call.task is not None and payload is not None:
+                call.task.handler.check_payload(payload)
             definition = ScheduleDefinition(cron=cron, task=call.request(), **options)
         understand("", "", definition, 0, self._zones, SystemClock().wall_us())
         document_of(definition)
@@ -94,7 +99,10 @@ class AppSchedules:
     async def declare_on(self, operations: ScheduleOperations, by: Principal) -> None:
         """Put what is declared beside tasks. Workers do so when they start; what says so already stays as it is."""
         for name in sorted(self._declared):
-            await operations.put(name, self._declared[name], by)
+            try:
+                await operations.put(name, self._declared[name], by)
+            except Refused as refusal:
+                raise of_schedule(name, refusal) from None
 
     async def put(
         self,

@@ -135,6 +135,7 @@ def apply(
     """Converge to a declared set: create and change what is in it, delete what is gone from it."""
     from perdure.cli.output import write_json, write_table
     from perdure.cli.session import on_store
+    from perdure.cli.unserved import note_new_kinds
     from perdure.engine.apply_schedules import ApplySchedules
     from perdure.errors import Refused
     from perdure.jobfile.schedule_file import read_schedule_file
@@ -143,6 +144,8 @@ def apply(
 
     async def converge(session: "Session") -> "list[Step]":
         apply = ApplySchedules(session.operations.schedules)
+        if not json:
+            await note_new_kinds(session, wanted.kinds())
         try:
             return await apply(wanted.set, wanted.schedules, session.principal, dry_run=dry_run)
         except Refused as refusal:

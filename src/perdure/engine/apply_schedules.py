@@ -41,7 +41,7 @@ class ApplySchedules:
         name; what is wrong with one leaves it and those after it undone.
         """
         check_title(name, "set")
-        wanted = {each: _of_set(schedules[each], name) for each in sorted(schedules)}
+        wanted = {each: _of_set(each, schedules[each], name) for each in sorted(schedules)}
         steps = [await self._step(each, definition, name, by) for each, definition in wanted.items()]
         gone = [each.name for each in await self._all(name, by) if each.name not in wanted]
         steps += [Step(each, "delete") for each in gone]
@@ -59,8 +59,7 @@ class ApplySchedules:
             if not dry_run:
                 raise
         except Refused as refusal:
-            refusal.fields["schedule"] = schedule
-            raise
+            raise of_schedule(schedule, refusal) from None
 
     async def _step(self, schedule: str, wanted: ScheduleDefinition, name: str, by: Principal) -> Step:
         before = await self._operations.get(schedule, by)
@@ -84,8 +83,18 @@ class ApplySchedules:
                 return found
 
 
-def _of_set(definition: Definition, name: str) -> ScheduleDefinition:
-    understood = definition_of(definition)
+def of_schedule(schedule: str, refusal: Refused) -> Refused:
+    """The same refusal, which names the schedule that it is about."""
+    return type(refusal)(f"schedule {schedule!r}: {refusal.message}", **{**refusal.fields, "schedule": schedule})
+
+
+def _of_set(schedule: str, definition: Definition, name: str) -> ScheduleDefinition:
+    try:
+        understood = definition_of(definition)
+    except Refused as refusal:
+        raise of_schedule(schedule, refusal) from None
     if understood.set not in (None, name):
-        raise Invalid(f"this schedule names set {understood.set!r} and stands in {name!r}", field="set")
+        raise Invalid(
+            f"schedule {schedule!r} names set {understood.set!r} and stands in {name!r}", field="set", schedule=schedule
+        )
     return msgspec.structs.replace(understood, set=name)

@@ -1,6 +1,7 @@
 """Declared sets of schedules in files: `set`, its name, and `schedules`, their definitions by name."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -22,13 +23,19 @@ class ScheduleFile(NamedTuple):
     schedules: Mapping[str, ScheduleDefinition]
     document: Document
 
+    def kinds(self) -> AbstractSet[str]:
+        """The kinds of all that they make."""
+        made = [each.task for each in self.schedules.values() if each.task is not None]
+        made += [task for each in self.schedules.values() if each.job is not None for task in each.job.tasks]
+        return {each.kind for each in made}
+
     def placed(self, schedule: str, refusal: Refused) -> Refused:
         """The same refusal of one schedule, with the place in the file that it is about."""
         field = refusal.fields.get("field")
         rest: Path = tuple(field.split(".")) if isinstance(field, str) else ()
         place = self.document.place(("schedules", schedule, *rest))
         where = located(self.document.name, place)
-        return type(refusal)(f"{where}: schedule {schedule!r}: {refusal.message}", **refusal.fields)
+        return type(refusal)(f"{where}: {refusal.message}", **refusal.fields)
 
 
 def read_schedule_file(path: FilePath) -> ScheduleFile:

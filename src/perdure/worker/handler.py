@@ -9,6 +9,7 @@ import msgspec
 
 from perdure.domain.breaker import Breaker
 from perdure.domain.limit import Limit
+from perdure.domain.limits import PAYLOAD_MAX_BYTES
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, Body, OnLoss
 from perdure.domain.unique import Unique
@@ -116,6 +117,10 @@ class Handler:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> encoding.Checked:
         """The payload of a call, as JSON. Raises `Invalid` with the field at fault. See `PayloadCodec.bind`."""
         return self._codec.bind(args, kwargs, bound)
+
+    def check_payload(self, payload: Any) -> None:
+        """Raise `Invalid` with the field, or `TooLarge`, for a whole payload that the handler does not take."""
+        self._codec.check(encoding.encode(payload, "payload", PAYLOAD_MAX_BYTES))
 
     def convert(self, body: Body, kind: str | None = None, filled: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The handler's arguments by name. `kind` is the task's, which an upcaster may translate; `filled` are
