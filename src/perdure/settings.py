@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
+from perdure import mistakes
 from perdure.domain import limits
 from perdure.domain.attempt import CAPTURED_LEVELS
 from perdure.domain.policy import DEFAULT_ORGANIZATION
@@ -270,7 +271,7 @@ def _check(each: "Field[Any]", value: Any) -> None:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise Invalid(f"setting {name}: {error}", field=name) from None
+        raise Invalid(f"setting {name} {_said(error, kind)}", field=name) from None
     if value is None:
         return
     if isinstance(value, Mapping):
@@ -343,8 +344,14 @@ def _converted(said: Mapping[str, Any], source: str) -> dict[str, Any]:
         try:
             result[name] = msgspec.convert(value, kind, strict=False)
         except msgspec.ValidationError as error:
-            raise Invalid(f"setting {name} (said by {source}): {error}", field=name) from None
+            raise Invalid(f"setting {name} (said by {source}) {_said(error, kind)}", field=name) from None
     return result
+
+
+def _said(error: msgspec.ValidationError, kind: Any) -> str:
+    """What is wrong with the value of a setting: of which of its names or items, if it has several."""
+    message, place = mistakes.said(error, kind, text=True)
+    return f"{message}, wherever it has a value" if place else message
 
 
 def _pairs(name: str, text: str, source: str) -> dict[str, str]:

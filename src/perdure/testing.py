@@ -21,6 +21,7 @@ from perdure.app.app import App
 from perdure.app.opening import Openings
 from perdure.app.patience import Patience, Why
 from perdure.domain.limits import LIST_MAX_ROWS, SECOND_US
+from perdure.engine.quantities import is_finite
 from perdure.errors import Misuse
 from perdure.store.views import TaskFilter, TaskView
 from perdure.wiring import System, open_system
@@ -152,6 +153,8 @@ class TestApp:
 
     async def advance(self, seconds: float) -> int:
         """Let virtual time pass, stopping at every instant at which something is due to do it. Returns the attempts."""
+        if not is_finite(seconds, 0):
+            raise Misuse(f"time passes by seconds, 0 or more, not by {seconds!r}")
         until_us = self.clock.wall_us() + round(seconds * SECOND_US)
         attempts = await self.run_until_idle()
         while (now_us := self.clock.wall_us()) < until_us:

@@ -118,7 +118,7 @@ def test_how_long_ends_are_kept_is_said_by_state(tmp_path):
     ("text", "says"),
     [
         ("succeeded", "write name=value"),
-        ("succeeded=soon", "Expected `float`"),
+        ("succeeded=soon", "must be a number"),
         ("running=60", "must be one of cancelled"),
         ("succeeded=-1", "0 to 315360000 s"),
     ],

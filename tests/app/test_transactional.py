@@ -101,3 +101,15 @@ async def test_an_effect_and_the_end_of_its_task_are_one(app, connection, tmp_pa
         handle = await app.submit(ship, item="lamp")
         assert await handle.result(10) == "shipped"
     assert connection.execute("SELECT item FROM orders").fetchall() == [("lamp 1",)]
+
+
+async def test_a_transaction_that_has_read_and_may_not_write_any_more_is_told_to_begin_otherwise(app, connection):
+    async with app:
+        await app.submit("add", left=1)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM orders").fetchall()
+        await app.submit("add", left=2)
+        with pytest.raises(perdure.PerdureError, match="BEGIN IMMEDIATE") as refused:
+            await app.submit("add", left=3, connection=connection)
+        assert refused.value.code == "store_busy"
+        connection.execute("ROLLBACK")

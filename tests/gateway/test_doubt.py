@@ -1,9 +1,11 @@
 """What requests are refused with puts the store in doubt until a proof that comes after it."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from gateway.asking import Asker
 from perdure.errors import PerdureError, StoreBusy, StoreFailed, StoreFull, StoreReadOnly
 from perdure.gateway.readiness import CHECK_SECONDS, HELD_US, Readiness
 from perdure.testing import VirtualClock
@@ -113,3 +115,19 @@ async def test_without_a_proof_the_second_refusal_in_seconds_counts_for_seconds(
     clock.move(HELD_US)
     await readiness.probing["writes"].ask()
     assert readiness.ready
+
+
+async def test_a_refusal_of_one_item_of_a_list_counts_as_any(asker: Asker, monkeypatch: pytest.MonkeyPatch):
+    heard: list[Exception] = []
+    monkeypatch.setattr(asker.gateway.readiness, "refused", lambda what, error: heard.append(error))
+    operations = asker.gateway._paths.find("POST", "/v1/tasks").target.handler.__self__._operations
+    submit = operations.submit
+
+    async def full_for_the_second(requests: Any, by: Any) -> Any:
+        [stored, _] = await submit(requests, by)
+        return [stored, StoreFull("full")]
+
+    monkeypatch.setattr(operations, "submit", full_for_the_second)
+    answer = await asker.ask("POST", "/v1/tasks", [{"kind": "k"}, {"kind": "k"}])
+    assert answer.status == 207
+    assert [type(each) for each in heard] == [StoreFull]

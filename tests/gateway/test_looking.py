@@ -28,7 +28,7 @@ async def test_filters_narrow_a_list(asker: Asker):
     one = await job(asker)
     for query, expected in (
         ({"queue": "mail"}, {wanted}),
-        ({"label": "customer:42"}, {wanted}),
+        ({"label": "customer=42"}, {wanted}),
         ({"kind": ["email.send"], "state": ["queued", "running"]}, {wanted, other}),
         ({"job": one["id"]}, set(one["tasks"].values())),
         ({"state": "running"}, set()),

@@ -51,8 +51,17 @@ async def test_what_happens_is_counted(asker: Asker):
     assert sample(text, 'perdure_refused_total{code="invalid"}') == 1
     assert sample(text, 'perdure_refused_total{code="lease_lost"}') == 1
     assert sample(text, 'perdure_queue_tasks{queue="default",state="queued"}') == 2
+    assert sample(text, 'perdure_dead_letters{queue="default"}') == 1
     assert sample(text, "perdure_workers_active") == 1
     assert sample(text, 'perdure_http_requests_total{route="submit_tasks",status="202"}') == 3
+
+
+async def test_dead_letters_that_are_gone_are_told_as_none(asker: Asker):
+    task_id = await dead(asker)
+    assert sample(await exposition(asker), 'perdure_dead_letters{queue="default"}') == 1
+    answer = await asker.ask("POST", f"/v1/dead-letters/{task_id}/requeue", {})
+    assert (answer.status, answer.json["outcome"]) == (202, "requeued")
+    assert sample(await exposition(asker), 'perdure_dead_letters{queue="default"}') == 0
 
 
 async def test_a_label_has_few_values_however_many_queues_there_are(asker: Asker):

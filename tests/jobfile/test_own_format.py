@@ -147,10 +147,10 @@ TASK = "name: j\ntasks:\n- name: a\n  kind: k\n"
         ("name: j\n", 1, "the field 'tasks' is missing"),
         (TASK + "  prioritty: 3\n", 5, "tasks[0] has no field 'prioritty'; did you mean 'priority'?"),
         (TASK + "  bind: {x: b}\n", 5, "no field 'bind'; did you mean 'bindings'?"),
-        (TASK + "  priority: high\n", 5, "tasks[0].priority: expected int | null, got str"),
-        (TASK + "  queue: 12\n", 5, "expected str | null, got int"),
+        (TASK + "  priority: high\n", 5, "tasks[0].priority: must be a whole number, not text"),
+        (TASK + "  queue: 12\n", 5, "must be text, not a whole number; put it in quotes"),
         (TASK + "  labels: {team: 5}\n", 5, "put it in quotes"),
-        (TASK + "  trigger: never\n", 5, "invalid enum value 'never'"),
+        (TASK + "  trigger: never\n", 5, "there is no 'never' here; there is all_done"),
         (TASK + "  retry: {base: -1}\n", 5, "base must be between"),
         (TASK + "  retry: {bace: 1}\n", 5, "did you mean 'base'?"),
         (TASK + "- kind: k\n", 5, "the field 'name' is missing"),
@@ -174,7 +174,7 @@ def test_what_breaks_a_rule_is_refused_at_its_line(text: str, line: int, fact: s
 def test_json_is_placed_too() -> None:
     text = '{\n\t"name": "j",\n\t"tasks": [\n\t\t{"name": "a", "kind": "k", "priority": "x"}\n\t]\n}'
     error = refusal(text, "j.json")
-    assert error.message == "j.json:4:30: tasks[0].priority: expected int | null, got str"
+    assert error.message == "j.json:4:30: tasks[0].priority: must be a whole number, not text"
 
 
 def test_the_message_of_a_circle_names_it() -> None:

@@ -13,6 +13,7 @@ from perdure.domain.states import GOOD_ENDS, TaskState
 from perdure.domain.unique import SubmitOutcome
 from perdure.domain.why import Obstacle, ObstacleSort
 from perdure.engine.engine import Operations
+from perdure.engine.quantities import check_timeout
 from perdure.engine.requests import Principal
 from perdure.errors import Misuse, NotFound, TaskFailed
 from perdure.store.ledger import Cancelled
@@ -194,6 +195,7 @@ async def as_completed(handles: Sequence[Handle[R]], timeout: float | None = Non
 
 
 async def _wait(handles: Sequence[Handle[Any]], timeout: float | None, any_of: bool) -> None:
+    check_timeout(timeout)
     unknown = [handle for handle in handles if handle._ended is None]
     if not unknown or (any_of and len(unknown) < len(handles)):
         return

@@ -64,7 +64,7 @@ def _filter(which: Mapping[str, Any]) -> TaskFilter:
     return TaskFilter(
         kinds=tuple(which.get("kinds", ())),
         queues=tuple(which.get("queues", ())),
-        job=None if job is None else ids.parse(job, "job"),
+        job=None if job is None else ids.parse(job, "job", "job"),
         labels=tuple(which.get("labels", {}).items()),
         reasons=tuple(map(Reason, which.get("reasons", ()))),
         submitters=tuple(which.get("submitters", ())),

@@ -229,7 +229,7 @@ def _selection(task_ids: list[str] | None, said: _Said, rate: int, dry_run: bool
         ended_from_us=instant_us(said.ended_from, "--ended-from"),
         ended_before_us=instant_us(said.ended_before, "--ended-before"),
     )
-    return Selection(tuple(ids.parse(each) for each in task_ids or ()), where, rate, dry_run)
+    return Selection(tuple(ids.parse_all(task_ids or ())), where, rate, dry_run)
 
 
 def _act(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from perdure.store.health import Fact, Health, TableHealth
 
 _KIB = 1024
+_OF_NOTHING = {"copying_from": "no other store"}
+"""What a fact without a value means, where that is known."""
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -105,7 +107,7 @@ def _title(fact: "Fact") -> str:
 def _shown(fact: "Fact") -> str:
     value = fact.value
     if value is None:
-        return "unknown"
+        return _OF_NOTHING.get(fact.name, "unknown")
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli.breakers import breaker_facts, breaker_line, breaker_rule
-from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption
+from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption, finite
 from perdure.cli.policies import set_paused
 from perdure.domain.limits import SECOND_US
 
@@ -134,7 +134,14 @@ def trip(
     kind: KindName,
     open_for: Annotated[
         float | None,
-        typer.Option("--for", metavar="SECONDS", help="For how long; as the kind says if not.", show_default=False),
+        typer.Option(
+            "--for",
+            min=0,
+            callback=finite,
+            metavar="SECONDS",
+            help="For how long; as the kind says if not.",
+            show_default=False,
+        ),
     ] = None,
     store: StoreOption = None,
     json: JsonOption = False,

@@ -1,11 +1,10 @@
 """Labels as they are written on a command line."""
 
-from perdure.errors import Malformed
+from collections.abc import Sequence
 
 
-def label(text: str) -> tuple[str, str]:
-    """NAME=VALUE as a pair. Raises `Malformed`."""
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise Malformed(f"--label {text!r} is not NAME=VALUE", field="labels")
-    return name, value
+def label_pairs(texts: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+    """What `--label NAME=VALUE` said, as pairs. Raises `Malformed`."""
+    from perdure.engine.names import label_pair
+
+    return tuple(label_pair(each, "--label") for each in texts or ())

@@ -4,6 +4,14 @@ from typing import Annotated
 
 import typer
 
+
+def finite(value: float | None) -> float | None:
+    """`value` itself. Raises `typer.BadParameter` for nan and what is infinite, which bounds do not hold back."""
+    if value is not None and not float("-inf") < value < float("inf"):
+        raise typer.BadParameter(f"{value} is no number of seconds")
+    return value
+
+
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -25,7 +33,10 @@ OldestOption = Annotated[bool, typer.Option("--oldest", help="The oldest first, 
 KindOption = Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; may be repeated.")]
 QueueOption = Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")]
 TimeoutOption = Annotated[
-    float | None, typer.Option("--timeout", min=0, help="Give up waiting after so many seconds.", show_default=False)
+    float | None,
+    typer.Option(
+        "--timeout", min=0, callback=finite, help="Give up waiting after so many seconds.", show_default=False
+    ),
 ]
 TaskIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of tasks.", show_default=False)]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id of the task.", show_default=False)]

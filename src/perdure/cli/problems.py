@@ -1,6 +1,7 @@
 """Errors for people and for scripts: one line or one JSON object on standard error, and an exit code."""
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -11,6 +12,14 @@ FAILED = 1
 USAGE = 2
 NO_STORE = 3
 INTERRUPTED = 130
+
+_PLAIN = (
+    (re.compile(r" is not a valid float(?: range)?\b"), " is not a number"),
+    (re.compile(r" is not a valid int(?:eger)?(?: range)?\b"), " is not a whole number"),
+    (re.compile(r"(\S+) is not in the range (\S+?)<=x<=(\S+?)\.?$"), r"\1 is not between \2 and \3"),
+    (re.compile(r"(\S+) is not in the range x>=(\S+?)\.?$"), r"\1 is less than \2"),
+    (re.compile(r"(\S+) is not in the range x<=(\S+?)\.?$"), r"\1 is more than \2"),
+)
 
 
 def tell(error: Exception, as_json: bool) -> int:
@@ -25,7 +34,7 @@ def tell(error: Exception, as_json: bool) -> int:
 
 def tell_usage(problem: Any, as_json: bool) -> int:
     """Write what is wrong with the command line, or the help that was asked for by saying nothing."""
-    message: str = problem.format_message()
+    message: str = _plain(problem.format_message())
     if "\n" in message.strip() and not as_json:
         problem.show()
         return USAGE
@@ -33,6 +42,13 @@ def tell_usage(problem: Any, as_json: bool) -> int:
     advice = f" (see `{context.command_path} --help`)" if context is not None else ""
     _write("usage", message.splitlines()[0].rstrip(".") + advice if message else "usage", {}, as_json)
     return USAGE
+
+
+def _plain(message: str) -> str:
+    """What the parser of the command line found, without its names of types and ranges."""
+    for pattern, words in _PLAIN:
+        message = pattern.sub(words, message)
+    return message
 
 
 def warn(sentence: str, as_json: bool) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perdure.cli.labels import label
-from perdure.cli.options import JsonOption, StoreOption, check_waits
+from perdure.cli.labels import label_pairs
+from perdure.cli.options import JsonOption, StoreOption, check_waits, finite
 from perdure.errors import Malformed
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ Payload = Annotated[
 ]
 Queue = Annotated[str | None, typer.Option(help="The queue.")]
 Priority = Annotated[int | None, typer.Option(min=0, max=9, help="9 is most urgent; 4 if not said.")]
-Delay = Annotated[float | None, typer.Option(min=0, help="Seconds until it may run.")]
+Delay = Annotated[float | None, typer.Option(min=0, callback=finite, help="Seconds until it may run.")]
 RunAt = Annotated[str | None, typer.Option(help="When it may run: 2026-12-01T08:00:00Z.")]
 MaxAttempts = Annotated[int | None, typer.Option(min=1, help="How often its handler may fail.")]
 Timeout = Annotated[
-    float | None, typer.Option(min=0, help="Seconds that one attempt may take; for the wait: --wait-timeout.")
+    float | None,
+    typer.Option(min=0, callback=finite, help="Seconds that one attempt may take; for the wait: --wait-timeout."),
 ]
-Ttl = Annotated[float | None, typer.Option(min=0, help="Seconds within which it must have begun.")]
-ExecutionLimit = Annotated[float | None, typer.Option(min=1, help="Seconds from first claim to end.")]
+Ttl = Annotated[float | None, typer.Option(min=0, callback=finite, help="Seconds within which it must have begun.")]
+ExecutionLimit = Annotated[float | None, typer.Option(min=1, callback=finite, help="Seconds from first claim to end.")]
 IdempotencyKey = Annotated[str | None, typer.Option(help="The same key again makes no second task.")]
 UniqueSaid = Annotated[
     str | None,
@@ -52,7 +53,7 @@ Capabilities = Annotated[list[str] | None, typer.Option("--capability", help="Wh
 Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")]
 WaitTimeout = Annotated[
-    float | None, typer.Option(min=0, help="With --wait: seconds to wait at most; the task goes on.")
+    float | None, typer.Option(min=0, callback=finite, help="With --wait: seconds to wait at most; the task goes on.")
 ]
 
 NOT_SAID: Any = object()
@@ -196,8 +197,8 @@ def _unique(text: str | None) -> "Unique | None":
         return None
     import msgspec
 
+    from perdure import mistakes
     from perdure.domain.unique import Unique
-    from perdure.engine import mistakes
 
     try:
         return msgspec.convert(_json(text, "--unique"), Unique)
@@ -207,4 +208,4 @@ def _unique(text: str | None) -> "Unique | None":
 
 
 def _labels(texts: list[str] | None) -> dict[str, str] | None:
-    return dict(map(label, texts)) if texts else None
+    return dict(label_pairs(texts)) or None

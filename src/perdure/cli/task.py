@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli import labels
+from perdure.cli.labels import label_pairs
 from perdure.cli.matching import DryRunOption
 from perdure.cli.options import (
     CursorOption,
@@ -63,8 +63,8 @@ def list_tasks(
         states=tuple(TaskState(chosen(each, TaskState, "state")) for each in state or ()),
         kinds=tuple(kind or ()),
         queues=tuple(queue or ()),
-        job=ids.parse(job, "job") if job is not None else None,
-        labels=tuple(map(labels.label, label or ())),
+        job=ids.parse(job, "job", "job") if job is not None else None,
+        labels=label_pairs(label),
         reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in reason or ()),
     )
     page = on_store(store, lambda session: fill_page(session, where, limit, cursor, oldest))
@@ -177,8 +177,8 @@ def cancel(
     where = TaskFilter(
         kinds=tuple(kind or ()),
         queues=tuple(queue or ()),
-        job=ids.parse(job, "job") if job is not None else None,
-        labels=tuple(map(labels.label, label or ())),
+        job=ids.parse(job, "job", "job") if job is not None else None,
+        labels=label_pairs(label),
         submitters=tuple(submitter or ()),
     )
     if bool(task_ids) == (where != TaskFilter()):
@@ -188,7 +188,7 @@ def cancel(
         return
     if dry_run:
         raise Malformed("--dry-run counts what a filter lets through: name no ids", field="dry_run")
-    _cancel_named([ids.parse(each) for each in task_ids], text, note, store, json)
+    _cancel_named(ids.parse_all(task_ids), text, note, store, json)
 
 
 def _cancel_named(chosen_ids: list[str], text: str | None, note: str | None, store: str | None, as_json: bool) -> None:
@@ -222,9 +222,7 @@ def wait(
     from perdure.cli.task_wait import wait_for
     from perdure.domain import ids
 
-    raise typer.Exit(
-        wait_for(store, [ids.parse(each) for each in task_ids], timeout=timeout, any_of=any_of, as_json=json)
-    )
+    raise typer.Exit(wait_for(store, ids.parse_all(task_ids), timeout=timeout, any_of=any_of, as_json=json))
 
 
 def listed(page: "Page") -> dict[str, object]:

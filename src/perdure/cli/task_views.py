@@ -13,6 +13,7 @@ from perdure.cli.output import (
     write_note,
     write_table,
 )
+from perdure.domain.states import WAITING
 
 if TYPE_CHECKING:
     from perdure.domain.why import Obstacle
@@ -162,6 +163,8 @@ def _state(view: "TaskView") -> str:
 
 def _attempt(view: "TaskView") -> str:
     """The attempt that runs, comes next or ended it, of how many it may have."""
+    if view.attempt == 0 or (view.attempt == 1 and view.started_us is None and view.state in WAITING):
+        return f"not started, up to {view.max_attempts}"
     return f"{view.attempt} of {view.max_attempts}"
 
 

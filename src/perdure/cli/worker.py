@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from perdure.cli.options import JsonLogOption, JsonOption, StoreOption
+from perdure.cli.options import JsonLogOption, JsonOption, StoreOption, finite
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
@@ -49,7 +49,9 @@ def run(
         int | None, typer.Option(min=0, help="How many more it holds ready; 0 for long tasks.", show_default=False)
     ] = None,
     name: Annotated[str | None, typer.Option(help="The worker's name, for people.")] = None,
-    grace: Annotated[float | None, typer.Option(min=0, help="Seconds to finish after SIGTERM.")] = None,
+    grace: Annotated[
+        float | None, typer.Option(min=0, callback=finite, help="Seconds to finish after SIGTERM.")
+    ] = None,
     duties: Annotated[bool, typer.Option(help="Run the system's duties beside the worker.")] = True,
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
     store: Annotated[
@@ -72,13 +74,13 @@ def run(
 
 @app.command("list")
 def list_workers(
-    active_since: Annotated[float, typer.Option(min=0, help="Seen within so many seconds.")] = 120.0,
+    active_since: Annotated[float, typer.Option(min=0, callback=finite, help="Seen within so many seconds.")] = 120.0,
     everything: Annotated[bool, typer.Option("--all", help="Those that are gone too.")] = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """List workers that are alive."""
-    from perdure.cli.output import shown_instant, write_json, write_table
+    from perdure.cli.output import counted, shown_instant, write_json, write_table
     from perdure.cli.session import on_store
 
     active_us = None if everything else round(active_since * 1_000_000)
@@ -91,7 +93,7 @@ def list_workers(
         write_json({"workers": workers})
         return
     write_table(
-        ("ID", "NAME", "HOST", "PID", "STATE", "ORDER", "LEASES", "QUEUES", "KINDS", "SEEN"),
+        ("ID", "NAME", "HOST", "PID", "STATE", "ORDER", "HOLDS", "AT MOST", "QUEUES", "KINDS", "SEEN"),
         [
             (
                 each.id,
@@ -100,7 +102,8 @@ def list_workers(
                 each.pid,
                 _state(each, now_us),
                 _order(each),
-                f"{each.leases}/{each.capacity}",
+                counted(each.leases, "task"),
+                each.capacity,
                 ", ".join(each.queues),
                 ", ".join(each.kinds),
                 shown_instant(each.seen_us),

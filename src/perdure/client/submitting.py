@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from perdure import wire
+from perdure import mistakes, wire
 from perdure.ambient import Ids
 from perdure.domain import limits
-from perdure.engine import encoding, mistakes
+from perdure.engine import encoding
 from perdure.engine.requests import JobRequest, JobTaskRequest, NewTask, TaskRequest
 from perdure.errors import Invalid, Refused
 

@@ -59,7 +59,7 @@ class RemoteViews:
             "sort": sort,
             "kind": list(where.kinds),
             "queue": list(where.queues),
-            "label": [f"{name}:{value}" for name, value in where.labels],
+            "label": [f"{name}={value}" for name, value in where.labels],
             "reason": [str(each) for each in where.reasons],
             "limit": limit,
         }

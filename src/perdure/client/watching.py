@@ -8,7 +8,8 @@ import msgspec
 from perdure import wire
 from perdure.client.transport import Lane, Repeat, Request, Transport
 from perdure.domain import ids, limits
-from perdure.errors import Invalid, Misuse, NotFound, PerdureError, Unavailable, WaitTimedOut
+from perdure.engine.quantities import check_timeout
+from perdure.errors import Misuse, NotFound, PerdureError, Unavailable, WaitTimedOut
 from perdure.store.views import Ended
 from perdure.wire.shapes import WAIT_MAX_SECONDS
 from perdure.wire.telling import read_ended
@@ -63,9 +64,8 @@ class Watch:
 
         `timeout` is seconds; `None` waits for ever. Raises `WaitTimedOut`, `NotFound` for an unknown task, `Malformed`.
         """
-        wanted = list(dict.fromkeys(ids.parse(each) for each in task_ids))
-        if timeout is not None and timeout < 0:
-            raise Invalid("timeout must not be negative", field="timeout")
+        wanted = list(dict.fromkeys(ids.parse_all(task_ids)))
+        check_timeout(timeout)
         if not wanted:
             return []
         waiter = _Waiter(set(wanted), any_of, asyncio.get_running_loop().create_future())

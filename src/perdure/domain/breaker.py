@@ -190,4 +190,4 @@ def _check_count(said: object, field: str, most: int) -> None:
 def _check_seconds(said: float, field: str, low_us: int, high_us: int) -> None:
     low, high = low_us / SECOND_US, high_us / SECOND_US
     if not _is_number(said) or not low <= said <= high:
-        raise Invalid(f"{field} must be between {low:g} and {high:g} seconds", field=field)
+        raise Invalid(f"{field} must be between {low:.12g} and {high:.12g} seconds", field=field)

@@ -118,7 +118,7 @@ def _check_count(value: object, field: str) -> None:
 def _check_seconds(per: object) -> None:
     low, high = LIMIT_PER_MIN_US / SECOND_US, LIMIT_PER_MAX_US / SECOND_US
     if isinstance(per, bool) or not isinstance(per, int | float) or not low <= per <= high:
-        raise Invalid(f"per must be between {low:g} and {high:g} seconds", field="per")
+        raise Invalid(f"per must be between {low:.12g} and {high:.12g} seconds", field="per")
 
 
 def _when_full(said: WhenFull) -> WhenFull:

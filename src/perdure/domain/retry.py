@@ -40,7 +40,7 @@ class Retry:
         ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise Invalid(f"{name} must be between {low:g} and {high:g}", field=name)
+                raise Invalid(f"{name} must be between {low:.12g} and {high:.12g}", field=name)
 
     def delay_us(self, failures: int, spread: float) -> int:
         """Microseconds to wait after the nth failure (`failures` >= 1). `spread` in [-1, 1] is the caller's chance."""

@@ -49,6 +49,8 @@ class SubmitOutcome(StrEnum):
     """A new task is there; the one that held its key is cancelled."""
     DEBOUNCED = "debounced"
     """The task that held the key has the payload now."""
+    REQUEUED = "requeued"
+    """A task that had failed for good runs again, under its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,4 +180,4 @@ def _check_seconds(said: object, field: str, low_us: int, high_us: int) -> None:
     if said is None:
         return
     if isinstance(said, bool) or not isinstance(said, int | float) or not low <= said <= high:
-        raise Invalid(f"{field} must be between {low:g} and {high:g} seconds", field=field)
+        raise Invalid(f"{field} must be between {low:.12g} and {high:.12g} seconds", field=field)

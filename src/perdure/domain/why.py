@@ -169,7 +169,8 @@ def _not_waiting(standing: Standing) -> Obstacle:
     if state is TaskState.CANCELLING:
         return Obstacle(ObstacleSort.CANCELLING, f"a cancel is requested; {worker} is to stop it", "it cannot", by)
     if state in HELD:
-        return Obstacle(ObstacleSort.AT_WORK, f"{worker} has it", "nothing holds it", by)
+        what = "it is running" if state is TaskState.RUNNING else "it is leased and about to run"
+        return Obstacle(ObstacleSort.AT_WORK, f"{what}: {worker} has it", "nothing keeps it: its handler ends it", by)
     return Obstacle(ObstacleSort.ENDED, f"it has ended: {state}", _AFTER_END.get(state, "submit it again"))
 
 

@@ -60,4 +60,4 @@ def parse_ids(task_ids: Sequence[str]) -> list[str]:
             f"one call takes {limits.SUBMIT_MAX_TASKS:,} tasks at most, not {len(task_ids):,}: split it",
             field="task_ids",
         )
-    return [ids.parse(each) for each in task_ids]
+    return ids.parse_all(task_ids)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from perdure import mistakes
 from perdure.domain import limits
-from perdure.engine import mistakes
 from perdure.engine.kinds import Kinds, Names
 from perdure.engine.quantities import check_count
 from perdure.engine.requests import KindDefinition, Principal
@@ -149,7 +149,7 @@ def checked_policy(type: DefinitionType, value: Mapping[str, Any]) -> dict[str, 
 def _number(low: float, high: float) -> Callable[[Any, str], float]:
     def check(said: Any, field: str) -> float:
         if isinstance(said, bool) or not isinstance(said, int | float) or not low <= said <= high:
-            raise Invalid(f"{field} must be a number from {low:g} to {high:g}", field=field)
+            raise Invalid(f"{field} must be a number from {low:.12g} to {high:.12g}", field=field)
         return said
 
     return check

@@ -4,7 +4,7 @@ import re
 
 from perdure.domain import limits
 from perdure.engine.quantities import shown
-from perdure.errors import Invalid
+from perdure.errors import Invalid, Malformed
 
 CHECKED_MAX = 10_000
 """How many names of one sort are remembered as good."""
@@ -49,6 +49,16 @@ def check_title(text: object, field: str, max_chars: int = limits.NAME_MAX_CHARS
         f"{field} must be 1 to {max_chars} printable characters without space at either end, not {shown(text)}",
         field=field,
     )
+
+
+def label_pair(text: str, field: str) -> tuple[str, str]:
+    """A label as it is written on a command line and in an address: `NAME=VALUE`. Raises `Malformed`."""
+    name, found, value = text.partition("=")
+    if name and found:
+        return name, value
+    name, found, value = text.partition(":")
+    instead = f": write {name}={value}" if name and found else ", as in customer=42"
+    raise Malformed(f"{field} {shown(text)} is not NAME=VALUE{instead}", field=field)
 
 
 def check_key(text: object, field: str = "idempotency_key") -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from perdure.domain import limits
 from perdure.domain.states import ENDED, TaskState
 from perdure.errors import Invalid
+from perdure.mistakes import EXAMPLE_INSTANT
 
 T = TypeVar("T", bound=str)
 
@@ -23,7 +24,23 @@ def seconds_us(value: object, field: str, low_us: int, high_us: int) -> int | No
         if low_us - 1 < us < high_us + 1 and low_us <= round(us) <= high_us:
             return round(us)
     low, high = low_us / limits.SECOND_US, high_us / limits.SECOND_US
-    raise Invalid(f"{field} must be between {low:g} and {high:.0f} seconds, not {shown(value)}", field=field)
+    raise Invalid(f"{field} must be between {low:.12g} and {high:.12g} seconds, not {shown(value)}", field=field)
+
+
+def check_timeout(value: float | None, field: str = "timeout") -> float | None:
+    """Seconds to wait at most; `None` is for ever. Raises `Invalid` for what is negative or not a finite number."""
+    if value is not None and not is_finite(value, 0):
+        raise Invalid(
+            f"{field} must be a number of seconds, 0 or more, not {shown(value)}; leave it out to wait for ever",
+            field=field,
+        )
+    return value
+
+
+def is_finite(value: object, low: float) -> bool:
+    """Whether a value is a number from `low` on, neither nan nor infinite."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and low <= value < float("inf")  # type: ignore[operator]
 
 
 def seconds_by_state_us(value: object, field: str) -> dict[TaskState, int]:
@@ -49,7 +66,9 @@ def instant_us(value: object, field: str, now_us: int) -> int | None:
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
-        raise Invalid(f"{field} must be a datetime with a time zone, not {shown(value)}", field=field)
+        raise Invalid(
+            f"{field} must be an instant with a time zone like {EXAMPLE_INSTANT}, not {shown(value)}", field=field
+        )
     delta = value - _EPOCH
     us = (delta.days * 86_400 + delta.seconds) * limits.SECOND_US + delta.microseconds
     if us < 0 or us > now_us + limits.DELAY_MAX_US:
@@ -80,5 +99,5 @@ def check_choice(value: Any, field: str, choices: Sequence[T]) -> T:
 
 def shown(value: object) -> str:
     """A value in the words of a refusal: as it is written in Python, cut where it is long."""
-    text = repr(value)
+    text = value.isoformat() if isinstance(value, datetime) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

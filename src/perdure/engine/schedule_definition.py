@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from perdure import mistakes
 from perdure.domain import limits
 from perdure.domain.cron import parse_cron
 from perdure.domain.schedule import OVERLAPS, Overlap, jitter_us
 from perdure.domain.timing import FOLDS, GAPS, Every, Fold, Gap, Once, Timing, WallClock, fold_of, gap_of
-from perdure.engine import encoding, mistakes
+from perdure.engine import encoding
 from perdure.engine.names import check_title
 from perdure.engine.quantities import check_choice, instant_us, seconds_us
 from perdure.engine.requests import JobRequest, TaskRequest

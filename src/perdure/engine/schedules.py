@@ -62,6 +62,8 @@ class Scheduling:
     ) -> SchedulePage:
         """Schedules by name; only those of a declared set where that is named."""
         check_count(limit, "limit", 1, limits.LIST_MAX_ROWS)
+        if cursor:
+            _check_name_cursor(cursor)
         if of_set is not None:
             check_title(of_set, "set")
         now_us = await self._ledger.now_us()
@@ -276,10 +278,15 @@ def _check_expected(name: str, stored: Schedule | None, expected: str | None) ->
     )
 
 
+def _check_name_cursor(text: str) -> None:
+    if len(text) > limits.NAME_MAX_CHARS or not text.isprintable():
+        raise Malformed("this is no cursor of a page: begin again without one", field="cursor")
+
+
 def _read_cursor(text: str) -> tuple[int, str]:
     instant, _, outcome = text.partition("-")
     if not instant.isascii() or not instant.isdigit() or len(instant) > 18 or not outcome.isalpha():
-        raise Malformed("this is no cursor of a page", field="cursor")
+        raise Malformed("this is no cursor of a page: begin again without one", field="cursor")
     return int(instant), outcome
 
 

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from perdure.domain import ids
-from perdure.errors import Invalid, Misuse, NotFound, Unavailable, WaitTimedOut
+from perdure.engine.quantities import check_timeout
+from perdure.errors import Misuse, NotFound, Unavailable, WaitTimedOut
 from perdure.store.views import Ended, Views
 from perdure.store.wakeups import Subscription, Topic
 
@@ -68,9 +69,8 @@ class WaitEnded:
         `timeout` is seconds; `None` waits for ever. `known`: the caller has seen that there are such tasks. Raises
         `WaitTimedOut`, `NotFound` for an unknown task and for one that was removed meanwhile, `Malformed`.
         """
-        wanted = list(dict.fromkeys(ids.parse(each) for each in task_ids))
-        if timeout is not None and timeout < 0:
-            raise Invalid("timeout must not be negative", field="timeout")
+        wanted = list(dict.fromkeys(ids.parse_all(task_ids)))
+        check_timeout(timeout)
         if not wanted:
             return []
         waiter = _Waiter(set(wanted), any_of, asyncio.get_running_loop().create_future())

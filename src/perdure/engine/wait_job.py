@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from perdure.domain.states import JOB_ENDED, UNFINISHED
 from perdure.engine.engine import Operations
+from perdure.engine.quantities import check_timeout
 from perdure.errors import NotFound, WaitTimedOut
 from perdure.store.views import JobView, TaskFilter, Views
 
@@ -17,7 +18,8 @@ LOOK_AGAIN_SECONDS = 0.01
 async def wait_jobs(
     operations: Operations, organization: str, job_ids: Sequence[str], timeout: float | None = None
 ) -> list[JobView]:
-    """The jobs when every task of them has ended. Raises `WaitTimedOut` after `timeout` seconds, and `NotFound`."""
+    """The jobs when their tasks have ended. Raises `WaitTimedOut` after `timeout` seconds, `NotFound` and `Invalid`."""
+    check_timeout(timeout)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(timeout):
             return [await _ended(operations, organization, job_id) for job_id in job_ids]

@@ -228,6 +228,8 @@ class Gateway:
             body = reading.body(headers, data)
             trace = traceparent(route, headers)
             answer = await handler(Request(by, match.variables, query, body, key, receive, conditions, trace, turn))
+            for refused in answer.refused:
+                self.readiness.refused("writes", refused)
             shown = answer.body
             if shown is None:
                 return _Sent(route.name, answer.status, [*answer.headers], b"")

@@ -51,7 +51,7 @@ def filter_of(body: wire.MatchingTasks) -> TaskFilter:
     return TaskFilter(
         kinds=tuple(body.kinds),
         queues=tuple(body.queues),
-        job=None if body.job is None else ids.parse(body.job, "job"),
+        job=None if body.job is None else ids.parse(body.job, "job", "job"),
         labels=tuple(check_labels(body.labels).items()),
         submitters=tuple(body.submitters),
     )

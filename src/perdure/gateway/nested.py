@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from perdure.engine import mistakes
+from perdure import mistakes
 from perdure.errors import Invalid, Refused
 from perdure.gateway import problems
 

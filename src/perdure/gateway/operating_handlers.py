@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 from perdure import wire
 from perdure.domain import ids, limits
 from perdure.domain.states import TaskState
+from perdure.domain.unique import SubmitOutcome
 from perdure.engine.engine import Operations
 from perdure.engine.kinds import Kind
 from perdure.errors import Malformed, NotFound, PerdureError
 from perdure.gateway.request import Answer, Request
-from perdure.gateway.task_handlers import filter_of, refusal, shown_page, task_id
+from perdure.gateway.task_handlers import filter_of, refusal, refused_in, shown_page, task_id
 from perdure.store.ledger import WorkerOrder
 from perdure.wire.telling import counts, told
 
@@ -104,18 +105,17 @@ class OperatingHandlers:
         view = await self._operations.views.task(request.by.organization, wanted)
         state = TaskState.QUEUED if view is None else view.state
         return Answer(
-            wire.SubmittedTask(id=wanted, state=state), 202, ((b"location", b"/v1/tasks/" + wanted.encode()),)
+            wire.SubmittedTask(id=wanted, state=state, outcome=SubmitOutcome.REQUEUED),
+            202,
+            ((b"location", b"/v1/tasks/" + wanted.encode()),),
         )
 
     async def requeue_dead_letters(self, request: Request) -> Answer:
         """Run failed tasks again."""
         body: wire.RequeueMany = request.body
         answers = await self._operations.redrive(body.ids, request.by, body.payload)
-        shown = [
-            refusal(each) if isinstance(each, PerdureError) else wire.SubmitAnswered(id=each, state=TaskState.QUEUED)
-            for each in answers
-        ]
-        return Answer(wire.Redriven(tasks=shown))
+        shown = [refusal(each) if isinstance(each, PerdureError) else _requeued(each) for each in answers]
+        return Answer(wire.Redriven(tasks=shown), refused=refused_in(answers))
 
     async def discard_dead_letter(self, request: Request) -> Answer:
         """Mark a dead letter as done with."""
@@ -162,6 +162,10 @@ class OperatingHandlers:
 
     async def _kinds(self, request: Request) -> list[wire.Kind]:
         return [shown_kind(each) for each in await self._operations.kinds(request.by)]
+
+
+def _requeued(task_id: str) -> wire.SubmitAnswered:
+    return wire.SubmitAnswered(id=task_id, state=TaskState.QUEUED, outcome=SubmitOutcome.REQUEUED)
 
 
 def queue_name(request: Request) -> str:

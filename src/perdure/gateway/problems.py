@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perdure import errors
-from perdure.engine import mistakes
+from perdure import errors, mistakes
 from perdure.engine.bounded_text import shortened
 from perdure.errors import Malformed, PerdureError, Refused, StoreFull, StoreUnusable, Unavailable
 from perdure.gateway import access, refusals
@@ -98,12 +97,12 @@ def malformed_json(error: Exception, wanted: Any) -> Refused:
         return mistakes.refusal(error, wanted, "body")
     if isinstance(error, RecursionError):
         return Malformed("the body is nested too deep", field="body")
-    return Malformed(f"the body is no JSON: {_first_line(error)}", field="body")
+    return Malformed(f"the body is no JSON: {mistakes.unreadable(error)}", field="body")
 
 
 def bad_parameter(error: msgspec.ValidationError, wanted: Any) -> Refused:
     """Why the parameters of a request are refused, naming the parameter."""
-    message, field = mistakes.said(error, wanted)
+    message, field = mistakes.said(error, wanted, text=True)
     return Malformed(f"parameter {field}: {message}" if field else message, field=field or None)
 
 
@@ -128,10 +127,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def page(code: str) -> bytes | None:

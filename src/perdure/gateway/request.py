@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -42,6 +42,8 @@ class Answer(NamedTuple):
     body: Any
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    refused: Sequence[Exception] = ()
+    """For what some of its items were refused."""
 
 
 class Request:

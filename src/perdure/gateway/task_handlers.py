@@ -1,7 +1,7 @@
 """Handlers about tasks: each calls one operation or view."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from perdure import wire
@@ -9,7 +9,8 @@ from perdure.domain import ids, limits
 from perdure.domain.states import TaskState
 from perdure.domain.unique import SubmitOutcome
 from perdure.engine.engine import Operations
-from perdure.errors import AlreadyEnded, Conflict, Invalid, Malformed, NotFound, PerdureError, Refused, WaitTimedOut
+from perdure.engine.names import label_pair
+from perdure.errors import AlreadyEnded, Conflict, Invalid, NotFound, PerdureError, Refused, WaitTimedOut
 from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
 from perdure.store.ledger import Cancelled, Submitted
@@ -65,8 +66,8 @@ class TaskHandlers:
         stored = iter(await self._submit_in_pieces(request, tasks) if tasks else ())
         answers = [each if isinstance(each, Refused) else next(stored) for each in items]
         shown = [_submitted(each) for each in answers]
-        if any(isinstance(each, PerdureError) for each in answers):
-            return Answer(wire.SubmittedTasks(tasks=shown), 207)
+        if refused := refused_in(answers):
+            return Answer(wire.SubmittedTasks(tasks=shown), 207, refused=refused)
         replayed = all(isinstance(each, Submitted) and each.replayed for each in answers)
         return Answer(wire.SubmittedTasks(tasks=shown), 200 if replayed else 202, (REPLAYED,) if replayed else ())
 
@@ -165,7 +166,7 @@ class TaskHandlers:
         try:
             ended = await self._operations.wait_ended(organization, body.ids, body.wait, body.any)
         except WaitTimedOut:
-            ended = await self._operations.views.ended(organization, [ids.parse(each) for each in body.ids])
+            ended = await self._operations.views.ended(organization, ids.parse_all(body.ids))
         return Answer(wire.EndedTasks(tasks=[ended_task(each) for each in ended]))
 
     async def _found(self, request: Request) -> TaskView:
@@ -204,26 +205,14 @@ def filter_of(
         states=states,
         kinds=tuple(query.kind),
         queues=tuple(query.queue),
-        job=None if query.job is None else ids.parse(query.job, "job"),
-        labels=labels_of(query.label),
+        job=None if query.job is None else ids.parse(query.job, "job", "job"),
+        labels=tuple(label_pair(each, f"label[{number}]") for number, each in enumerate(query.label)),
         reasons=tuple(query.reason),
         discarded=discarded,
         submitters=tuple(query.submitter),
         ended_from_us=instant_us(query.ended_from),
         ended_before_us=instant_us(query.ended_before),
     )
-
-
-def labels_of(said: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """`name:value` as pairs. Raises `Malformed`."""
-    labels: list[tuple[str, str]] = []
-    for each in said:
-        separator = ":" if ":" in each and ("=" not in each or each.index(":") < each.index("=")) else "="
-        name, found, value = each.partition(separator)
-        if not found or not name:
-            raise Malformed("a label is given as name:value", field="label")
-        labels.append((name, value))
-    return tuple(labels)
 
 
 async def shown_page(page: Page) -> wire.TaskPage:
@@ -234,6 +223,11 @@ async def shown_page(page: Page) -> wire.TaskPage:
             await asyncio.sleep(0)
         tasks += [told(row, wire.Task, bodies=False) for row in page.rows[start : start + PIECE_ROWS]]
     return wire.TaskPage(tasks=tasks, cursor=page.cursor)
+
+
+def refused_in(answers: Iterable[object]) -> list[Exception]:
+    """For what items were refused."""
+    return [each for each in answers if isinstance(each, PerdureError)]
 
 
 def refusal(error: PerdureError) -> wire.SubmitAnswered:

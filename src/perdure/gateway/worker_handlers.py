@@ -20,6 +20,7 @@ from perdure.gateway.outcomes import outcome_of
 from perdure.gateway.presence import Presence
 from perdure.gateway.problems import members_of
 from perdure.gateway.request import Answer, Request
+from perdure.gateway.task_handlers import refused_in
 from perdure.store.ledger import Reported, SettleAnswer, Settled, WorkerInfo, WorkerOrder
 from perdure.store.wakeups import Topic
 from perdure.wire.shapes import NULL, body_json, json_body
@@ -40,7 +41,7 @@ class WorkerHandlers:
         """Make a worker known."""
         body: wire.Register = request.body
         worker = WorkerInfo(
-            id=ids.parse(body.id, "worker"),
+            id=ids.parse(body.id, "worker", "id"),
             name=body.name,
             host=body.host,
             pid=body.pid,
@@ -140,7 +141,7 @@ class WorkerHandlers:
         read = [_read_report(each, request.by) for each in body.reports]
         taken = iter(await self._operations.report([each for each in read if isinstance(each, Report)]))
         answers = [next(taken) if isinstance(each, Report) else each for each in read]
-        return Answer(wire.ReportAnswer(answers=[_reported(each) for each in answers]))
+        return Answer(wire.ReportAnswer(answers=[_reported(each) for each in answers]), refused=refused_in(answers))
 
     async def add_tasks(self, request: Request) -> Answer:
         """Add tasks to the job of a running attempt."""

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from perdure import mistakes
 from perdure.domain.retry import Retry
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
 from perdure.errors import Invalid
@@ -28,7 +29,7 @@ def decode(document: Document) -> JobRequest:
     try:
         request = msgspec.convert(document.value, JobRequest)
     except msgspec.ValidationError as error:
-        _refuse_shape(document, str(error))
+        _refuse_shape(document, error)
     except Invalid as error:
         _refuse_retry(document, error)
     check_dag(document, request, [("tasks", index, "name") for index in range(len(request.tasks))])
@@ -69,7 +70,8 @@ def _refuse_retry(document: Document, error: Invalid) -> NoReturn:
     raise error
 
 
-def _refuse_shape(document: Document, message: str) -> NoReturn:
+def _refuse_shape(document: Document, error: msgspec.ValidationError) -> NoReturn:
+    message = str(error)
     at = _AT.search(message)
     path = _path(at["path"]) if at else ()
     fact = _AT.sub("", message)
@@ -77,10 +79,10 @@ def _refuse_shape(document: Document, message: str) -> NoReturn:
         _refuse_unknown(document, path, unknown["field"], _fields_at(path))
     if missing := _MISSING_FIELD.fullmatch(fact):
         document.refuse(path, f"the field {missing['field']!r} is missing; add it")
-    fact = (fact[:1].lower() + fact[1:]).replace("`", "").replace("object | str", "name or object")
-    if fact.startswith("expected str, got"):
-        fact += "; put it in quotes"
-    document.refuse(path, fact)
+    wanted, _ = mistakes.said(error, JobRequest)
+    if fact.startswith("Expected `str") and path and not isinstance(document.value, list):
+        wanted += "; put it in quotes"
+    document.refuse(path, wanted)
 
 
 def _refuse_unknown(document: Document, path: Path, field: str, known: tuple[str, ...]) -> NoReturn:

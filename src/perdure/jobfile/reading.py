@@ -5,8 +5,9 @@ from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from perdure.builtin import SLEEP_KIND
+from perdure.engine.quantities import is_finite
 from perdure.engine.requests import JobRequest
-from perdure.errors import Refused
+from perdure.errors import Invalid, Refused
 from perdure.jobfile import dag, own_format, wfformat
 from perdure.jobfile.document import DOCUMENT_MAX_BYTES, Document, Path, located, malformed, place_of_offset
 from perdure.jobfile.json_text import parse_json
@@ -81,6 +82,8 @@ def _content(path: FilePath) -> bytes:
 
 def read_job(name: str, content: bytes, time_scale: float = 1.0) -> JobFile:
     """The job in the content of a file; `name` is for messages and tells JSON from YAML. As `read_job_file`."""
+    if not is_finite(time_scale, 0):
+        raise Invalid(f"time_scale must be a number, 0 or more, not {time_scale!r}", field="time_scale")
     document = _parsed(name, content)
     if not isinstance(document.value, dict):
         document.refuse((), "a job is an object with a name and tasks")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perdure.engine import mistakes
+from perdure import mistakes
 from perdure.engine.schedule_definition import ScheduleDefinition
 from perdure.errors import Refused
 from perdure.jobfile.document import Document, Path, located

@@ -52,6 +52,8 @@ Labels = Annotated[
         propertyNames={"minLength": 1, "maxLength": limits.LABEL_MAX_CHARS, "pattern": NO_NUL},
     ),
 ]
+Label = Annotated[str, Meta(examples=["customer=42"], extra_json_schema={"pattern": "^[^=]+="})]
+"""A label that is looked for: `name=value`."""
 Cursor = Annotated[str, _told(format="cursor")]
 """Format `cursor`: as an earlier page told it; nothing else is one."""
 Priority = Annotated[int, _told(minimum=limits.PRIORITY_MIN, maximum=limits.PRIORITY_MAX)]

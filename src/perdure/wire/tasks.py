@@ -66,6 +66,7 @@ class SubmittedTask(msgspec.Struct, kw_only=True, frozen=True):
     """A task that exists. `replayed`: it existed before, under the same idempotency key. `state` is null where it has
     been removed since: its retention is over, its key is not. `outcome` tells what became of a unique task: one that
     was `created`, one in the place of another (`replaced`), or another that was `existing` or `debounced`.
+    A dead letter that runs again is `requeued`.
     """
 
     id: Id
@@ -170,8 +171,8 @@ class TaskQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     kind: list[str] = []
     queue: list[str] = []
     job: Id | None = None
-    label: list[Annotated[str, Meta(pattern="^[^:=]+[:=]", examples=["customer:42"])]] = []
-    """`name:value`"""
+    label: list[shapes.Label] = []
+    """`name=value`"""
     reason: list[Reason] = []
     submitter: list[str] = []
     ended_from: datetime | None = None
@@ -188,8 +189,8 @@ class DeadLetterQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
     kind: list[str] = []
     queue: list[str] = []
     job: Id | None = None
-    label: list[Annotated[str, Meta(pattern="^[^:=]+[:=]", examples=["customer:42"])]] = []
-    """`name:value`"""
+    label: list[shapes.Label] = []
+    """`name=value`"""
     reason: list[Reason] = []
     submitter: list[str] = []
     ended_from: datetime | None = None

@@ -218,7 +218,7 @@ class PartSent(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     key: Annotated[shapes.Key, Meta(min_length=1, max_length=limits.IDEMPOTENCY_KEY_MAX_BYTES)]
     named: bool
     """The key is unique within the task, else within the attempt."""
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra_json_schema={"format": "sha256"})]
     data: Json
     data_encoding: EncodingName = shapes.JSON
     final: bool = False

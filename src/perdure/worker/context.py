@@ -15,6 +15,7 @@ from perdure.ambient import Clock
 from perdure.domain.attempt import Part
 from perdure.domain.limits import CHECKPOINT_MAX_BYTES, PART_MAX_BYTES
 from perdure.domain.task import Body
+from perdure.engine.quantities import check_timeout
 from perdure.engine.requests import NewTask
 from perdure.errors import Invalid, TooLarge
 from perdure.store.job_ledger import Grown
@@ -178,7 +179,7 @@ class SyncContext(AttemptKnowledge):
 
     def wait_cancelled(self, timeout: float | None = None) -> bool:
         """Sleep for `timeout` seconds, or until the handler shall stop: then it returns true at once."""
-        asked = self._held.stop_flag().wait(timeout)
+        asked = self._held.stop_flag().wait(check_timeout(timeout))
         self._held.seen = self._held.seen or asked
         return asked
 

@@ -33,6 +33,15 @@ def write(order: str, list: str, position: object) -> str:
     return urlsafe_b64encode(msgspec.json.encode(cursor)).decode().rstrip("=")
 
 
+def _check_position(position: object) -> None:
+    """Raise `ValueError` for what no row can have: a store cannot be asked for it."""
+    for each in position if isinstance(position, tuple) else (position,):
+        if isinstance(each, int) and not -(2**63) <= each < 2**63:
+            raise ValueError("a number over 64 bits")
+        if isinstance(each, str) and "\x00" in each:
+            raise ValueError("a text that no store has")
+
+
 def read(text: str, order: str, list: str, shape: type[T]) -> T:
     """The position in `text`, as `shape`. Raises `Malformed` for anything that `write` did not make for this list."""
     try:
@@ -41,6 +50,7 @@ def read(text: str, order: str, list: str, shape: type[T]) -> T:
         document = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
         cursor = msgspec.json.decode(document, type=_Cursor)
         position = msgspec.json.decode(cursor.position, type=shape)
+        _check_position(position)
     except (ValueError, binascii.Error, msgspec.MsgspecError):
         raise Malformed(
             "this is no cursor of ours: begin again without one", field="cursor", cursor=text[:60]

@@ -12,7 +12,7 @@ from perdure.store.relational.bodies import text_of
 from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.renewing import lease_lost
 from perdure.store.relational.unique import moves_others
-from perdure.store.sqlite.caller_connection import CallerConnections
+from perdure.store.sqlite.caller_connection import CallerConnections, writing
 from perdure.store.sqlite.submission import submit
 
 T = TypeVar("T")
@@ -28,25 +28,28 @@ class SqliteCaller:
     def submit(self, connection: Any, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
         """Store tasks that exist exactly if the caller's transaction commits."""
         tx = self._within(connection)
-        if not any(moves_others(task.rare.options) for task in tasks):
-            return submit(tx, tasks, Lanes(), pending=True)
-        with self._working_tables(connection):
-            return submit(tx, tasks, Lanes(), pending=True)
+        with writing():
+            if not any(moves_others(task.rare.options) for task in tasks):
+                return submit(tx, tasks, Lanes(), pending=True)
+            with self._working_tables(connection):
+                return submit(tx, tasks, Lanes(), pending=True)
 
     def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
         """Write the receipt of a live attempt."""
-        written = self._within(connection).value(
-            "receipt_insert",
-            organization=hold.organization,
-            task=hold.task_id,
-            attempt=hold.attempt_id,
-            token=hold.token,
-            partly=int(receipt.partly),
-            result=text_of(receipt.result),
-            encoding=receipt.result.encoding,
-            summary=receipt.summary,
-            digest="",
-        )
+        tx = self._within(connection)
+        with writing():
+            written = tx.value(
+                "receipt_insert",
+                organization=hold.organization,
+                task=hold.task_id,
+                attempt=hold.attempt_id,
+                token=hold.token,
+                partly=int(receipt.partly),
+                result=text_of(receipt.result),
+                encoding=receipt.result.encoding,
+                summary=receipt.summary,
+                digest="",
+            )
         if written is None:
             raise lease_lost(hold)
 

@@ -1,13 +1,14 @@
 """A transaction of the caller's own, checked before anything is written through it."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import apsw
 
-from perdure.errors import Misuse, UnsafeStore
+from perdure.errors import Misuse, StoreBusy, UnsafeStore
 from perdure.store.sqlite.clock import StoreClock
 from perdure.store.sqlite.opening import WORKING_TABLES, check_version
 from perdure.store.sqlite.statements import STATEMENTS
@@ -70,6 +71,23 @@ class CallerConnections:
             theirs=theirs,
             path=self._path,
         )
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """What the caller's transaction writes. Raises `StoreBusy` where it may not write any more: one that began without
+    the write lock cannot have it once another has written behind what it has read, however long it waits.
+    """
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.OperationalError) and "locked" not in str(error):
+            raise
+        raise StoreBusy(
+            "this transaction cannot write: another holds the lock, or has written since this one read. Roll it back, "
+            "and begin it with BEGIN IMMEDIATE, which takes the lock before anything is read",
+            cause=str(error),
+        ) from error
 
 
 def _check_library(connection: Any) -> None:

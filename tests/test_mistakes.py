@@ -5,9 +5,9 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from perdure import mistakes
 from perdure.domain.retry import Retry
 from perdure.domain.states import JobState
-from perdure.engine import mistakes
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,8 +37,8 @@ Several = Whole | list[Whole]
         (Whole, {"name": "x", "parts": [{"states": ["faild"]}]}, "parts[0].states[0]", "did you mean 'failed'?"),
         (Whole, {"name": "x", "named": {"a": {"colour": "grene"}}}, "named[...].colour", "did you mean 'green'?"),
         (Whole, {"name": "x", "pair": [1, {"colour": "grene"}]}, "pair[1].colour", "did you mean 'green'?"),
-        (Whole, {"name": 1}, "name", "Expected `str`, got `int`"),
-        (Whole, 3, "", "Expected `object`, got `int`"),
+        (Whole, {"name": 1}, "name", "must be text, not a whole number"),
+        (Whole, 3, "", "must be an object, not a whole number"),
         (Several, [{"name": "a"}, {"nam": "b"}], "[1].nam", "did you mean 'name'?"),
         (Several, {"name": "a", "part": []}, "part", "did you mean 'parts'?"),
     ],

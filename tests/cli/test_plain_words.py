@@ -1,0 +1,61 @@
+"""Options that are given something else than they take: told in plain words, with the option, and exit code 2.
+
+Made from the commands: whoever adds an option with a number has its refusals read here.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from cli.conftest import Perdure
+from perdure.cli.main import app
+
+CODE = re.compile(r"\b(?:int|integer|float|str|bool|nan is less|x)\b|[<>]=|Traceback")
+NUMBERS = re.compile(r"int|integer|float|(?:int|integer|float) range")
+ARGUMENT = "0198c5a4-7f3e-7abc-8def-0123456789ab"
+
+
+class Option(NamedTuple):
+    """An option that takes a number, of a command with arguments that fit."""
+
+    command: tuple[str, ...]
+    name: str
+    bounds: Any
+
+
+def numbers(command: Any, path: tuple[str, ...] = ()) -> Iterator[Option]:
+    """Every option of a command and of those below it that takes a number."""
+    for name, below in getattr(command, "commands", {}).items():
+        yield from numbers(below, (*path, name))
+    needed = sum(each.param_type_name == "argument" and each.required for each in command.params)
+    for each in command.params:
+        if NUMBERS.fullmatch(each.type.name) and each.opts[0].startswith("--"):
+            yield Option((*path, *[ARGUMENT] * needed), each.opts[0], each.type)
+
+
+OPTIONS = list(numbers(typer.main.get_command(app)))
+
+
+def test_there_are_options_that_take_numbers():
+    assert {each.name for each in OPTIONS} >= {"--priority", "--limit", "--timeout", "--time-scale", "--grace"}
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda each: " ".join((*each.command, each.name)))
+def test_a_number_that_does_not_fit_is_refused_in_plain_words(perdure: Perdure, option: Option):
+    wrong = ["soon"]
+    if "float" in option.bounds.name:
+        wrong += ["nan", "inf", "-inf"]
+    if getattr(option.bounds, "min", None) is not None:
+        wrong.append(str(option.bounds.min - 1))
+    if getattr(option.bounds, "max", None) is not None:
+        wrong.append(str(option.bounds.max + 1))
+    for value in wrong:
+        answer = perdure(*option.command, option.name, value)
+        assert answer.code == 2, (value, answer)
+        [line] = answer.err.splitlines()
+        assert option.name in line
+        assert value in line
+        assert not CODE.search(line), line
