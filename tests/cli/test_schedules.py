@@ -53,6 +53,16 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(perdure: Perdure):
             "evry: 60",
             "crew.yaml:9:5: schedules.beat.evry: there is no field 'evry'; did you mean 'every'?",
         ),
+        (
+            "task: {kind: beat}",
+            "task: {kind: a, unique: {bi: doc}}",
+            "schedules.beat.task.unique.bi: there is no field 'bi'; there is by, max_wait",
+        ),
+        (
+            "task: {kind: beat}",
+            "job: {name: j, tasks: [{name: a, kind: k, retry: {bace: 1}}]}",
+            "schedules.beat.job.tasks[0].retry.bace: there is no field 'bace'; did you mean 'base'?",
+        ),
         ("set: crew", "sets: crew", "has no field 'sets'"),
         ("schedules:", "schedules: []\nother:", "other"),
     ):

@@ -153,6 +153,8 @@ TASK = "name: j\ntasks:\n- name: a\n  kind: k\n"
         (TASK + "  trigger: never\n", 5, "there is no 'never' here; there is all_done"),
         (TASK + "  retry: {base: -1}\n", 5, "base must be between"),
         (TASK + "  retry: {bace: 1}\n", 5, "did you mean 'base'?"),
+        (TASK + "  unique: {bi: [doc]}\n", 5, "tasks[0].unique.bi: there is no field 'bi'; there is by, max_wait"),
+        (TASK + "  unique: {by: doc, on_conflict: debounce}\n", 5, "debounce needs wait"),
         (TASK + "- kind: k\n", 5, "the field 'name' is missing"),
         (TASK + "- {name: a, kind: k}\n", 5, "same name: 'a'"),
         (TASK + "  depends_on: [a]\n", 3, "depends on itself"),

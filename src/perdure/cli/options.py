@@ -12,6 +12,19 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+def duration(said: str) -> float:
+    """Seconds from a number of them, or from `90s`, `5m`, `2h`, `7d`. Raises `typer.BadParameter`."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+    number, unit = (said[:-1], units[said[-1]]) if said[-1:] in units else (said, 1)
+    try:
+        seconds = float(number) * unit
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise typer.BadParameter(f"{said!r} is no duration: say seconds, or 90s, 5m, 2h, 7d")
+    return seconds
+
+
 StoreOption = Annotated[
     str | None,
     typer.Option(

@@ -3,20 +3,22 @@
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from perdure.cli.labels import label_pairs
-from perdure.cli.options import JsonOption, StoreOption, check_waits, finite
+from perdure.cli.options import JsonOption, StoreOption, check_waits, duration, finite
 from perdure.errors import Malformed
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
+    from perdure.domain.retry import Retry
     from perdure.domain.unique import Unique
     from perdure.engine.requests import TaskRequest
     from perdure.store.ledger import Submitted
 
+T = TypeVar("T")
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="The kind of the task.", show_default=False)]
 Payload = Annotated[
@@ -29,15 +31,39 @@ Payload = Annotated[
 ]
 Queue = Annotated[str | None, typer.Option(help="The queue.")]
 Priority = Annotated[int | None, typer.Option(min=0, max=9, help="9 is most urgent; 4 if not said.")]
-Delay = Annotated[float | None, typer.Option(min=0, callback=finite, help="Seconds until it may run.")]
+Delay = Annotated[
+    float | None,
+    typer.Option(parser=duration, metavar="DURATION", help="How long until it may run: seconds, or 90s, 5m, 2h."),
+]
 RunAt = Annotated[str | None, typer.Option(help="When it may run: 2026-12-01T08:00:00Z.")]
 MaxAttempts = Annotated[int | None, typer.Option(min=1, help="How often its handler may fail.")]
 Timeout = Annotated[
     float | None,
-    typer.Option(min=0, callback=finite, help="Seconds that one attempt may take; for the wait: --wait-timeout."),
+    typer.Option(
+        parser=duration, metavar="DURATION", help="How long one attempt may take; for the wait: --wait-timeout."
+    ),
 ]
-Ttl = Annotated[float | None, typer.Option(min=0, callback=finite, help="Seconds within which it must have begun.")]
-ExecutionLimit = Annotated[float | None, typer.Option(min=1, callback=finite, help="Seconds from first claim to end.")]
+Ttl = Annotated[
+    float | None, typer.Option(parser=duration, metavar="DURATION", help="Within what time it must have begun.")
+]
+ExecutionLimit = Annotated[
+    float | None, typer.Option(parser=duration, metavar="DURATION", help="How long from its first claim to its end.")
+]
+RetrySaid = Annotated[
+    str | None,
+    typer.Option(
+        "--retry",
+        metavar="JSON",
+        help="""How its failures are retried: '{"max_attempts": 5, "backoff": "fixed", "base": 10}'.""",
+    ),
+]
+Lease = Annotated[
+    float | None, typer.Option(parser=duration, metavar="DURATION", help="How long a silent worker keeps it.")
+]
+MaxLosses = Annotated[int | None, typer.Option(min=1, help="How many workers may be lost with it.")]
+OnLossSaid = Annotated[
+    str | None, typer.Option("--on-loss", help="What the loss of a worker costs: retry, count or fail.")
+]
 IdempotencyKey = Annotated[str | None, typer.Option(help="The same key again makes no second task.")]
 UniqueSaid = Annotated[
     str | None,
@@ -68,9 +94,13 @@ def submit(
     delay: Delay = None,
     run_at: RunAt = None,
     max_attempts: MaxAttempts = None,
+    retry: RetrySaid = None,
     timeout: Timeout = None,
     ttl: Ttl = None,
     execution_limit: ExecutionLimit = None,
+    lease: Lease = None,
+    max_losses: MaxLosses = None,
+    on_loss: OnLossSaid = None,
     idempotency_key: IdempotencyKey = None,
     unique: UniqueSaid = None,
     unique_key: UniqueKey = None,
@@ -89,15 +119,20 @@ def submit(
     where: dict[str, Any] = {"queue": queue, "priority": priority, "capabilities": capabilities}
     when: dict[str, Any] = {"delay": delay, "run_at": _instant(run_at), "ttl": ttl}
     how: dict[str, Any] = {"max_attempts": max_attempts, "timeout": timeout, "execution_limit": execution_limit}
+    lost: dict[str, Any] = {"retry": _retry(retry), "lease": lease, "max_losses": max_losses, "on_loss": on_loss}
     known: dict[str, Any] = {"idempotency_key": idempotency_key, "unique": _unique(unique), "unique_key": unique_key}
     about: dict[str, Any] = {"labels": _labels(labels), "metadata": _value(metadata)}
     value = NOT_SAID if payload is None else _json(_content(payload), "JSON")
-    request = TaskRequest(kind=kind, payload=value, **where, **when, **how, **known, **about)
+    request = TaskRequest(kind=kind, payload=value, **where, **when, **how, **lost, **known, **about)
     submitted = _submitted(request, store, json, wait)
     if wait:
-        from perdure.cli.task_wait import wait_for
+        _wait_for(submitted.id, store, wait_timeout, json)
 
-        raise typer.Exit(wait_for(store, [submitted.id], timeout=wait_timeout, any_of=False, as_json=json))
+
+def _wait_for(task_id: str, store: str | None, timeout: float | None, as_json: bool) -> NoReturn:
+    from perdure.cli.task_wait import wait_for
+
+    raise typer.Exit(wait_for(store, [task_id], timeout=timeout, any_of=False, as_json=as_json))
 
 
 def _submitted(request: "TaskRequest", store: str | None, as_json: bool, wait: bool) -> "Submitted":
@@ -193,18 +228,26 @@ _OUTCOMES = {
 
 
 def _unique(text: str | None) -> "Unique | None":
-    if text is None:
-        return None
-    import msgspec
-
-    from perdure import mistakes
     from perdure.domain.unique import Unique
 
+    return None if text is None else _document(text, "--unique", Unique)
+
+
+def _retry(text: str | None) -> "Retry | None":
+    from perdure.domain.retry import Retry
+
+    return None if text is None else _document(text, "--retry", Retry)
+
+
+def _document(text: str, option: str, wanted: type[T]) -> T:
+    """What an option says in JSON. Raises `Malformed`, and `Invalid` with what is wrong in it."""
+    from perdure.documents import convert
+    from perdure.errors import Invalid
+
     try:
-        return msgspec.convert(_json(text, "--unique"), Unique)
-    except msgspec.ValidationError as error:
-        message, path = mistakes.said(error, Unique)
-        raise Malformed(f"--unique: {path}: {message}" if path else f"--unique: {message}", field="unique") from None
+        return convert(_json(text, option), wanted, "it")
+    except Invalid as error:
+        raise Invalid(f"{option}: {error.message}", field=option.removeprefix("--")) from None
 
 
 def _labels(texts: list[str] | None) -> dict[str, str] | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perdure import mistakes
+from perdure.documents import convert
 from perdure.domain import limits
 from perdure.engine.kinds import Kinds, Names
 from perdure.engine.quantities import check_count
@@ -116,10 +117,7 @@ class Documents:
                 f"{unknown[0]}: {mistakes.unknown_field(unknown[0], KindDefinition.__struct_fields__)}",
                 field=unknown[0],
             )
-        try:
-            definition = msgspec.convert({**value, "kind": name}, KindDefinition)
-        except msgspec.ValidationError as error:
-            raise mistakes.refusal(error, KindDefinition, "document") from None
+        definition = convert({**value, "kind": name}, KindDefinition, "document")
         self._kinds.check(definition)
         return definition
 

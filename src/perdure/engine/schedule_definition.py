@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perdure import mistakes
+from perdure.documents import convert
 from perdure.domain import limits
 from perdure.domain.cron import parse_cron
 from perdure.domain.schedule import OVERLAPS, Overlap, jitter_us
@@ -84,10 +84,7 @@ def definition_of(value: ScheduleDefinition | Mapping[str, Any]) -> ScheduleDefi
     """A definition, from a mapping too. Raises `Invalid` with the field."""
     if isinstance(value, ScheduleDefinition):
         return value
-    try:
-        return msgspec.convert(value, ScheduleDefinition)
-    except msgspec.ValidationError as error:
-        raise mistakes.refusal(error, ScheduleDefinition, "schedule") from None
+    return convert(value, ScheduleDefinition, "schedule")
 
 
 def document_of(definition: ScheduleDefinition) -> str:

@@ -1,56 +1,33 @@
-"""Documents within a body that are values of the domain: a retry, a limit, what makes a task unique.
+"""Documents within a body, looked at where the body has any: most have none, and are only searched for their names."""
 
-The decoder passes over what such a document says that its type does not know, and what breaks a rule in it is told
-without the place. So a body that has any is looked at once more: unknown fields are refused, and both are told with
-their path.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from perdure import mistakes
+from perdure.documents import Shape, broken_in, shape_of, unknown_in
 from perdure.errors import Invalid, Refused
 from perdure.gateway import problems
 
 _ESCAPE = b"\\u"
 """What may hide the name of a field."""
-_LISTS = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspect.FrozenSetType, inspect.CollectionType)
 
 _any_json = msgspec.json.Decoder().decode
 _raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
-
-
-class Shape(NamedTuple):
-    """Where documents lie within a value: the value itself, the fields of an object, each item or value of it."""
-
-    document: type | None = None
-    known: frozenset[str] = frozenset()
-    """The fields of the document."""
-    fields: Mapping[str, "Shape"] = {}
-    each: "Shape | None" = None
 
 
 class _Unknown(Invalid):
     """A document has a field that its type does not know."""
 
 
-class _Document(NamedTuple):
-    place: str
-    shape: Shape
-    value: Mapping[str, Any]
-
-
 class Nested:
     """The documents within one type of body."""
 
     def __init__(self, body: Any) -> None:
-        told = inspect.type_info(body)
-        self._shape = shape_of(told)
+        self._shape = shape_of(body)
         self._names = tuple(b'"%s"' % name.encode() for name in sorted(_names(self._shape)))
-        self._item_type = _item_of(told)
+        self._item_type = _item_of(inspect.type_info(body))
         self._decode_item = None if self._item_type is None else msgspec.json.Decoder(self._item_type).decode
 
     def check(self, data: bytes) -> None:
@@ -92,40 +69,6 @@ class Nested:
             return told
 
 
-def shape_of(told: inspect.Type) -> Shape:
-    """Where documents lie within a type; an empty shape where there are none."""
-    while isinstance(told, inspect.Metadata):
-        told = told.type
-    if isinstance(told, inspect.UnionType):
-        return _joined([shape_of(each) for each in told.types])
-    if isinstance(told, inspect.StructType | inspect.DataclassType):
-        fields = {field.encode_name: shape_of(field.type) for field in told.fields}
-        within = {name: shape for name, shape in fields.items() if shape != Shape()}
-        if isinstance(told, inspect.DataclassType):
-            return Shape(told.cls, frozenset(fields), within)
-        return Shape(fields=within)
-    if isinstance(told, _LISTS):
-        return _each(shape_of(told.item_type))
-    return _each(shape_of(told.value_type)) if isinstance(told, inspect.DictType) else Shape()
-
-
-def _each(shape: Shape) -> Shape:
-    return Shape(each=shape) if shape != Shape() else shape
-
-
-def _joined(shapes: list[Shape]) -> Shape:
-    """What a value of one of several types may have: at most one of them is an object, and one a list."""
-    joined = Shape()
-    for shape in shapes:
-        joined = Shape(
-            shape.document or joined.document,
-            shape.known | joined.known,
-            {**joined.fields, **shape.fields},
-            shape.each or joined.each,
-        )
-    return joined
-
-
 def _names(shape: Shape) -> set[str]:
     """The names of fields that are documents, or lists of them."""
     below = {name: _names(each) for name, each in shape.fields.items()}
@@ -144,26 +87,9 @@ def _item_of(told: inspect.Type) -> Any:
     return None
 
 
-def _documents(shape: Shape, value: Any, place: str) -> Iterator[_Document]:
-    if isinstance(value, dict):
-        if shape.document is not None:
-            yield _Document(place, shape, value)
-        for name, inner in value.items():
-            below = shape.fields.get(name, shape.each)
-            if below is not None:
-                yield from _documents(below, inner, f"{place}.{name}" if place else name)
-    elif isinstance(value, list) and shape.each is not None:
-        for number, inner in enumerate(value):
-            yield from _documents(shape.each, inner, f"{place}[{number}]")
-
-
 def _unknown(shape: Shape, value: Any) -> _Unknown | None:
-    for document in _documents(shape, value, ""):
-        for name in document.value:
-            if name not in document.shape.known:
-                field = f"{document.place}.{name}"
-                return _Unknown(f"{field}: {mistakes.unknown_field(name, document.shape.known)}", field=field)
-    return None
+    fault = unknown_in(shape, value)
+    return None if fault is None else _Unknown(f"{fault.path}: {fault.message}", field=fault.path)
 
 
 def _told(shape: Shape, data: bytes | msgspec.Raw, refusal: Refused) -> Refused:
@@ -172,26 +98,7 @@ def _told(shape: Shape, data: bytes | msgspec.Raw, refusal: Refused) -> Refused:
     unknown = _unknown(shape, value)
     if unknown is not None:
         return unknown
-    for document in _documents(shape, value, ""):
-        broken = _broken(document)
-        if broken is not None:
-            return broken
-    return refusal
-
-
-def _broken(document: _Document) -> Refused | None:
-    """The rule that a document breaks."""
-    assert document.shape.document is not None
-    try:
-        msgspec.convert(document.value, document.shape.document)
-    except Refused as fault:
-        said = fault.fields.get("field")
-        field = f"{document.place}.{said}" if said in document.shape.known else document.place
-        return type(fault)(fault.message, **{**fault.fields, "field": field})
-    except msgspec.ValidationError:
-        # Told by the decoder, in the order of the body.
-        return None
-    return None
+    return broken_in(shape, value) or refusal
 
 
 def _placed(refusal: Refused, number: int) -> Refused:

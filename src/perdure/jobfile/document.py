@@ -3,6 +3,7 @@
 Paths are tuples of keys and indexes: `("tasks", 3, "priority")`. Places are 1-based.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,6 +13,8 @@ DOCUMENT_MAX_BYTES = 64 * 1024 * 1024
 """A job file is read whole; a larger one is refused unread."""
 
 Path = tuple[str | int, ...]
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
 
 class Place(NamedTuple):
@@ -80,6 +83,16 @@ def written(path: Path) -> str:
         else:
             text += f".{step}" if text else step
     return text
+
+
+def steps_of(text: str) -> Path:
+    """The path that was written so, as far as it is definite: `[...]` is any item."""
+    steps: list[str | int] = []
+    for step in _STEP.finditer(text):
+        if step[1] is None and step[2] is None:
+            break
+        steps.append(step[1] if step[2] is None else int(step[2]))
+    return tuple(steps)
 
 
 def place_of_offset(text: str, offset: int) -> Place:

@@ -2,36 +2,30 @@
 
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgspec
 
 from perdure import mistakes
-from perdure.domain.retry import Retry
+from perdure.documents import fault_in
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
-from perdure.errors import Invalid
 from perdure.jobfile.dag import check_dag, parent_name
-from perdure.jobfile.document import Document, Path, written
+from perdure.jobfile.document import Document, Path, steps_of, written
 
 _AT = re.compile(r" - at `(?P<path>[^`]*)`$")
-_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]|\[\.\.\.\]")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
 _MISSING_FIELD = re.compile(r"Object missing required field `(?P<field>.*)`")
-
-_RETRY_FIELDS = tuple(field.name for field in fields(Retry))
 
 
 def decode(document: Document) -> JobRequest:
     """The job that a document describes, checked to be a DAG. Raises `Invalid` with the place."""
-    _check_retries(document)
+    fault = fault_in(document.value, JobRequest)
+    if fault is not None:
+        document.refuse(steps_of(fault.path), fault.message)
     try:
         request = msgspec.convert(document.value, JobRequest)
     except msgspec.ValidationError as error:
         _refuse_shape(document, error)
-    except Invalid as error:
-        _refuse_retry(document, error)
     check_dag(document, request, [("tasks", index, "name") for index in range(len(request.tasks))])
     _check_bindings(document, request)
     return request
@@ -49,31 +43,10 @@ def _check_bindings(document: Document, request: JobRequest) -> None:
                     )
 
 
-def _check_retries(document: Document) -> None:
-    """Unknown fields of `retry`, which msgspec lets pass in a dataclass."""
-    tasks = document.value.get("tasks")
-    for index, task in enumerate(tasks if isinstance(tasks, list) else ()):
-        retry = task.get("retry") if isinstance(task, Mapping) else None
-        for field in retry if isinstance(retry, Mapping) else ():
-            if field not in _RETRY_FIELDS:
-                _refuse_unknown(document, ("tasks", index, "retry"), field, _RETRY_FIELDS)
-
-
-def _refuse_retry(document: Document, error: Invalid) -> NoReturn:
-    """Point at the task whose retry policy is out of range."""
-    for index, task in enumerate(document.value["tasks"]):
-        if isinstance(task, Mapping) and isinstance(task.get("retry"), Mapping):
-            try:
-                msgspec.convert(task["retry"], Retry)
-            except Invalid as found:
-                document.refuse(("tasks", index, "retry", str(found.fields.get("field"))), found.message)
-    raise error
-
-
 def _refuse_shape(document: Document, error: msgspec.ValidationError) -> NoReturn:
     message = str(error)
     at = _AT.search(message)
-    path = _path(at["path"]) if at else ()
+    path = steps_of(at["path"].removeprefix("$")) if at else ()
     fact = _AT.sub("", message)
     if unknown := _UNKNOWN_FIELD.fullmatch(fact):
         _refuse_unknown(document, path, unknown["field"], _fields_at(path))
@@ -102,15 +75,3 @@ def _fields_at(path: Path) -> tuple[str, ...]:
             return Dependency.__struct_fields__
         case _:
             return ()
-
-
-def _path(text: str) -> Path:
-    steps: list[Any] = []
-    for step in _STEP.finditer(text):
-        if step[1] is not None:
-            steps.append(step[1])
-        elif step[2] is not None:
-            steps.append(int(step[2]))
-        else:
-            break
-    return tuple(steps)

@@ -5,12 +5,10 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-import msgspec
-
-from perdure import mistakes
+from perdure.documents import convert
 from perdure.engine.schedule_definition import ScheduleDefinition
-from perdure.errors import Refused
-from perdure.jobfile.document import Document, Path, located
+from perdure.errors import Invalid, Refused
+from perdure.jobfile.document import Document, Path, located, steps_of
 from perdure.jobfile.reading import read_document
 
 _FIELDS = ("set", "schedules")
@@ -59,8 +57,7 @@ def read_schedule_file(path: FilePath) -> ScheduleFile:
 
 def _definition(document: Document, name: str, value: Any) -> ScheduleDefinition:
     try:
-        return msgspec.convert(value, ScheduleDefinition)
-    except msgspec.ValidationError as error:
-        message, path = mistakes.said(error, ScheduleDefinition)
-        steps = tuple(path.split(".")) if path else ()
-        document.refuse(("schedules", name, *steps), message)
+        return convert(value, ScheduleDefinition, "")
+    except Invalid as error:
+        path = str(error.fields.get("field") or "")
+        document.refuse(("schedules", name, *steps_of(path)), error.message.removeprefix(f"{path}: "))
