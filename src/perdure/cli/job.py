@@ -16,6 +16,7 @@ from perdure.cli.options import (
     StoreOption,
     TimeoutOption,
     check_waits,
+    finite,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job file: YAML, JSON or WfFormat.", show_default=False)
 ]
 TimeScaleOption = Annotated[
-    float, typer.Option("--time-scale", min=0, help="Multiplies the seconds of sleeps and recorded run times.")
+    float,
+    typer.Option(
+        "--time-scale", min=0, callback=finite, help="Multiplies the seconds of sleeps and recorded run times."
+    ),
 ]
 
 
@@ -73,7 +77,8 @@ def submit(
     idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second job.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
     wait_timeout: Annotated[
-        float | None, typer.Option(min=0, help="With --wait: seconds to wait at most; the job goes on.")
+        float | None,
+        typer.Option(min=0, callback=finite, help="With --wait: seconds to wait at most; the job goes on."),
     ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
@@ -122,7 +127,7 @@ def wait(job_ids: JobIds, timeout: TimeoutOption = None, store: StoreOption = No
     from perdure.cli.job_wait import wait_for
     from perdure.domain import ids
 
-    raise typer.Exit(wait_for(store, [ids.parse(each, "job") for each in job_ids], timeout=timeout, as_json=json))
+    raise typer.Exit(wait_for(store, ids.parse_all(job_ids, "job"), timeout=timeout, as_json=json))
 
 
 @app.command("list")
