@@ -41,7 +41,7 @@ class FlowHandlers:
         """List the gates of a kind."""
         query: wire.GateQuery = request.query
         where = GateFilter(tuple(query.key), query.waiting)
-        page = await self._flow.gates(request.path["kind"], request.by, where, query.limit, query.cursor)
+        page = await self._flow.gates(request.path["kind"], request.by, where, query.limit, query.cursor or None)
         return Answer(wire.Gates(gates=[told_gate(each) for each in page.rows], cursor=page.cursor))
 
     async def list_pauses(self, request: Request) -> Answer:

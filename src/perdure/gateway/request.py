@@ -225,8 +225,9 @@ def idempotency_key(route: Route, headers: Mapping[bytes, bytes]) -> str | None:
     except UnicodeDecodeError:
         text = ""
     if not 1 <= len(value) <= KEY_MAX_BYTES or not text.isprintable() or not text:
+        which = f"this is {len(value)} bytes" if not value or (text and text.isprintable()) else "this has other bytes"
         raise Malformed(
-            f"Idempotency-Key must be 1 to {KEY_MAX_BYTES} bytes of printable text, not {len(value)}",
+            f"Idempotency-Key must be 1 to {KEY_MAX_BYTES} bytes of printable text in UTF-8: {which}",
             field="Idempotency-Key",
         )
     return text
