@@ -95,8 +95,6 @@ class Worker:
         self._prefetch = Prefetch(self.settings)
         self._stale: StaleWatch | None = None
 
-    # What its owner asks and orders
-
     @property
     def held(self) -> int:
         """How many attempts it holds now: waiting, running, and ended but not yet settled."""
@@ -157,10 +155,8 @@ class Worker:
             self._rest.ring()
 
     def _capacity(self) -> int:
-        """How many leases it may hold; none any more once it is about to end, which is seen by that."""
-        if self._ending is not None:
-            return 0
-        return CAPACITY_FACTOR * (self.concurrency + self.settings.prefetch_for(self.concurrency))
+        room = self.concurrency + self.settings.prefetch_for(self.concurrency)
+        return 0 if self._is_ending() else CAPACITY_FACTOR * room  # It is seen to drain by that.
 
     async def run(self) -> Ending:
         """Work until drained. Returns why it ended. Cancelling it is like `abandon`, except that it raises."""
@@ -236,12 +232,11 @@ class Worker:
                 return
 
     async def _drain(self) -> None:
-        assert self._lanes is not None
-        recycling = self._ending is Ending.RECYCLED
+        lanes, settings, recycling = self._lanes, self.settings, self._ending is Ending.RECYCLED
+        assert lanes is not None
         if self._held:
             self._keeper.look_now()
-        settings = self.settings
-        await drain(self._lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
+        await drain(lanes, self._buffer, settings.grace, settings.stop_grace, run_waiting=recycling)
 
     async def _claim_until_ending(self) -> None:
         backoff = ToldBackoff(self._chance, "work cannot be claimed for now", "work can be claimed again")
