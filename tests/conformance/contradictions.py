@@ -155,9 +155,10 @@ CHECKS = {
         GROUP BY n, generation HAVING count(*) > 1
     """,
     "a lease reaches past its deadline": "SELECT n FROM live WHERE lease_ends_us > deadline_us",
-    "a worker holds more than its capacity": """
+    # One that drains tells a capacity of none, and keeps what it has to its end.
+    "a worker that takes work holds more than its capacity": """
         SELECT worker FROM live JOIN workers ON workers.id = live.worker
-        WHERE attempt_id IS NOT NULL GROUP BY worker HAVING count(*) > max(capacity)
+        WHERE attempt_id IS NOT NULL AND capacity > 0 GROUP BY worker HAVING count(*) > max(capacity)
     """,
     "an idempotency key points to nothing, though no task was removed": """
         SELECT key FROM idempotency AS i WHERE what = 'task' AND (SELECT count(*) = max(n) FROM tasks)
