@@ -168,16 +168,6 @@ async def test_capacity_is_never_exceeded(world: World) -> None:
     assert len(await world.claim(10, "small")) == 1
 
 
-async def test_a_worker_that_tells_no_capacity_keeps_what_it_has_and_gets_nothing_more(world: World) -> None:
-    await world.worker("leaving", capacity=3)
-    await world.submit_all([world.task() for _ in range(4)])
-    (lease, _) = await world.claim(2, "leaving")
-    await world.worker("leaving", capacity=0)
-    assert await world.claim(1, "leaving") == []
-    await world.finish(lease)
-    assert await world.claim(1, "leaving") == []
-
-
 async def test_a_cancelled_task_still_takes_its_slot(world: World) -> None:
     await world.worker("small", capacity=1)
     await world.submit()

@@ -46,6 +46,16 @@ async def test_asking_for_orders_is_no_sign_of_life(world: World) -> None:
         await world.ledger.orders(["a"])
 
 
+async def test_a_worker_that_tells_no_capacity_keeps_what_it_has_and_gets_nothing_more(world: World) -> None:
+    await world.worker("leaving", capacity=3)
+    await world.submit_all([world.task() for _ in range(4)])
+    (lease, _) = await world.claim(2, "leaving")
+    await world.worker("leaving", capacity=0)
+    assert await world.claim(1, "leaving") == []
+    await world.finish(lease)
+    assert await world.claim(1, "leaving") == []
+
+
 async def test_capacity_stays_as_the_worker_said_it(world: World) -> None:
     await world.worker("a")
     await world.ledger.heartbeat("a", 3)
