@@ -1,8 +1,9 @@
 """What `@app.task` makes of a function, and a call of it that has not been submitted yet."""
 
 import functools
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
@@ -89,6 +90,8 @@ class KindOptions(TypedDict, total=False):
 
 
 OPTION_NAMES = frozenset(Options.__annotations__)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""Of many calls each would have an empty dict of its own."""
 PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 """Types of values that have nothing inside."""
 
@@ -143,9 +146,9 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
 
     kind: str
     payload: Any
-    options: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = NOTHING
     task: "Task[..., R_co] | None" = None
-    results: Mapping[str, ResultOf | list[ResultOf]] = {}
+    results: Mapping[str, ResultOf | list[ResultOf]] = NOTHING
     """The fields that results of other tasks of a job will fill: one result, or a list of them."""
 
     def with_options(self, **options: Unpack[Options]) -> "Call[R_co]":
@@ -193,16 +196,16 @@ class Task(Generic[P, R_co]):
             return self._call_with_results(args, fields)
         return self.plain_call(args, fields)
 
-    def plain_call(self, args: Sequence[Any], fields: Mapping[str, Any]) -> Call[R_co]:
-        """As `call`, with arguments none of which is the result of another task."""
-        return Call(self.kind, self._bound(args, fields), task=self)
-
-    def _bound(self, args: Sequence[Any], fields: Mapping[str, Any], later: Collection[str] = ()) -> Any:
+    def plain_call(
+        self, args: Sequence[Any], fields: Mapping[str, Any], results: Mapping[str, Any] = NOTHING
+    ) -> Call[R_co]:
+        """As `call`. Results of other tasks are in `results` alone, by field."""
         try:
-            return self.handler.bind(args, fields, later)
+            payload = self.handler.bind(args, fields, results)
         except Invalid:
             refuse_result_inside(self.kind, (*args, *fields.values()))
             raise
+        return Call(self.kind, payload, NOTHING, self, results)
 
     def _call_with_results(self, args: tuple[Any, ...], fields: dict[str, Any]) -> Call[R_co]:
         names = self.handler.parameters
@@ -211,7 +214,7 @@ class Task(Generic[P, R_co]):
             self.handler.bind(args, fields)  # It says what is wrong with them.
         results = {name: value for name, value in named.items() if is_result(value)}
         given = {name: value for name, value in named.items() if name not in results}
-        return Call(self.kind, self._bound((), given, set(results)), task=self, results=results)
+        return self.plain_call((), given, results)
 
     def __repr__(self) -> str:
         return f"<perdure task {self.kind!r}>"

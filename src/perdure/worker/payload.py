@@ -21,6 +21,8 @@ from perdure.errors import Invalid, Misuse
 
 _PLACE = re.compile(r"at `\$\.?([^`]*)`")
 _NAMED = re.compile(r"field `([^`]*)`")
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What a decoder raises."""
 _SAFE_DEFAULTS = (bool, int, float, str, bytes, type(None))
 
 
@@ -93,7 +95,7 @@ class PayloadCodec:
     def _decoded(self, data: bytes) -> Any:
         try:
             return self._decoder.decode(data)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             raise bad_payload(error) from None
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], bound: Collection[str] = ()) -> encoding.Checked:
@@ -102,7 +104,12 @@ class PayloadCodec:
         `bound` names parameters that a parent's result will fill. Raises `Invalid` with the field at fault,
         and `TooLarge`.
         """
-        value: Any = self._whole_of(args, kwargs) if self.whole is not None else self._fields_of(args, kwargs)
+        # Every call comes here: what can be told at once is not asked for in methods.
+        value: Any = kwargs
+        if self.whole is not None:
+            value = self._whole_of(args, kwargs)
+        elif args:
+            value = self._fields_of(args, kwargs)
         try:
             data = encoding.encode(value, "payload", PAYLOAD_MAX_BYTES)
         except Invalid as error:
@@ -110,7 +117,10 @@ class PayloadCodec:
             raise Invalid(f"the call of {self._kind!r} cannot be sent: {error.message}", field=place) from error
         if bound:
             return encoding.Checked(data)
-        self.check(data)
+        try:
+            self._decoder.decode(data)
+        except _UNREADABLE:
+            self.check(data)  # It says what is wrong.
         return encoding.Checked(data, self.schema)
 
     def check(self, data: bytes) -> None:
@@ -128,8 +138,6 @@ class PayloadCodec:
     def _fields_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self.names):
             raise Invalid(f"{self._kind!r} takes at most {len(self.names)} arguments, not {len(args)}", field="payload")
-        if not args:
-            return dict(kwargs)
         given = dict(zip(self.names, args, strict=False))
         for name, item in kwargs.items():
             if name in given:
