@@ -196,9 +196,9 @@ async def test_who_waits_where_no_worker_is_is_told_so_in_the_log(app, caplog):
         handle = await app.submit("greet", person="Ann")
         with caplog.at_level(logging.WARNING, "perdure.wait"):
             waiting = asyncio.create_task(handle.result())
-            while not caplog.records:
+            while not (told := [each for each in caplog.records if each.name == "perdure.wait"]):
                 await asyncio.sleep(0.01)
-        [told] = caplog.records
+        [told] = told
         assert told.getMessage() == (
             f"task {handle.id} is waited for, and no live worker serves queue 'bulk': start a worker for queue 'bulk',"
             " such as by `perdure worker MODULE:APP`"

@@ -86,5 +86,7 @@ def test_what_nobody_serves_is_noted(sides: Sides, command: Command, arguments: 
     ],
 )
 def test_what_is_said_of_queues_is_the_same(sides: Sides, command: Command, arguments: tuple[str, ...]) -> None:
+    # Who asks first is told that nothing is known of a queue yet: both stand before the same store.
+    command("queue", "set", "mail", "depth=4", "--store", sides.file)
     here, there = (command(*arguments, "--store", side) for side in sides)
     assert here._replace(out=untagged(here.out)) == there._replace(out=untagged(there.out))

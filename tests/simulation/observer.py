@@ -139,11 +139,11 @@ class Observer:
         )
         return list(self.connection.execute(query, (number,)))
 
-    def standing(self, number: int) -> tuple[bytes | str | None, int]:
-        """The payload of an unfinished task, and when it is due."""
+    def standing(self, number: int) -> tuple[bytes | str | None, int | None]:
+        """The payload of a task, and when it is due, if it has not ended."""
         query = (
             f"SELECT tasks.payload, live.due_us FROM {self.table('tasks')} AS tasks "
-            f"JOIN {self.table('live')} AS live USING (n) WHERE n = ?"
+            f"LEFT JOIN {self.table('live')} AS live USING (n) WHERE n = ?"
         )
         return next(iter(self.connection.execute(query, (number,))))
 

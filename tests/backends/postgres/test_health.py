@@ -90,6 +90,8 @@ def test_dead_rows_are_warned_of_until_they_are_vacuumed(
     postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with psycopg.connect(postgres_database, autocommit=True) as gone:
+        # Of the tests that had this database before.
+        gone.execute("SELECT pg_stat_reset()")
         gone.execute("INSERT INTO perdure_frontier SELECT n, true FROM generate_series(1, 1000) AS n")
         gone.execute("DELETE FROM perdure_frontier")
         gone.execute("SELECT pg_stat_force_next_flush()")
