@@ -58,6 +58,19 @@ def test_dead_letters_are_requeued_by_kind_reason_and_time(perdure: Perdure, let
     assert event["actor"]
 
 
+def test_dead_letters_are_listed_by_reason_and_time(perdure: Perdure, letters: list[str]) -> None:
+    def listed(*options: str) -> set[str]:
+        return {each["id"] for each in perdure("dead-letter", "list", *options, "--json").json["tasks"]}
+
+    ended = {perdure("task", "show", each, "--json").json["finished_at"]: each for each in letters}
+    first = min(ended)
+    assert listed("--reason", "exhausted") == set(letters)
+    assert listed("--reason", "permanent") == set()
+    assert listed("--ended-from", first, "--kind", "explode") == set(letters[:2])
+    assert listed("--ended-before", first) == set()
+    assert "there is no reason 'bored'; they are " in perdure("dead-letter", "list", "--reason", "bored").err
+
+
 def test_what_is_requeued_at_a_rate_waits_its_turn(perdure: Perdure, letters: list[str]) -> None:
     assert perdure("dead-letter", "requeue", "--all", "--rate", "3", "--yes", "--json").json["requeued"] == 3
     due = sorted(perdure("task", "show", each, "--json").json["due_at"] for each in letters)

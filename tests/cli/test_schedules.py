@@ -1,5 +1,6 @@
 """`perdure schedule`: sets in files, and one schedule at a time."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,35 @@ def test_one_schedule_is_shown_paused_resumed_asked_for_and_deleted(perdure: Per
     for verb in ("show", "pause", "resume", "trigger", "preview"):
         assert perdure("schedule", verb, "nightly").code == 2
     assert perdure("schedule", "fires", "nobody").code == 2
+
+
+def test_a_file_that_names_no_set_is_told_what_to_write(perdure: Perdure):
+    Path("crew.yaml").write_text(CREW.replace("set: crew\n", ""), encoding="utf-8")
+    assert "name the set by a line such as `set: reports`" in perdure("schedule", "apply", "crew.yaml").err
+
+
+def test_a_schedule_of_a_file_is_previewed_before_it_is_applied(perdure: Perdure):
+    Path("crew.yaml").write_text(CREW, encoding="utf-8")
+    asked = ("schedule", "preview", "--file", "crew.yaml")
+    after = ("--after", "2026-03-28T12:00Z", "-n", "1")
+    assert perdure(*asked, "nightly", *after).out == "2026-03-29 03:00:00 +0200 Sun\n"
+    assert perdure(*asked, "beat", "-n", "3").out.count("\n") == 3
+    for more in ((), ("nobody",)):
+        answer = perdure(*asked, *more)
+        assert (answer.code, "name one of the schedules of crew.yaml: nightly, beat" in answer.err) == (2, True)
+    assert perdure(*asked, "nightly", "--cron", "@daily").code == 2
+    Path("crew.yaml").write_text(CREW.replace("0 3 *", "0 33 *"), encoding="utf-8")
+    assert "crew.yaml:4:5: " in perdure(*asked, "nightly").err
+    assert not Path("store.db").exists()
+
+
+def test_the_next_instant_is_told_on_the_clock_of_the_schedule(perdure: Perdure):
+    applied(perdure)
+    [nightly] = [each for each in perdure("schedule", "list").out.splitlines() if each.startswith("nightly")]
+    assert re.search(r" 03:00:00 \+0[12]00 ", nightly)
+    assert re.search(r"^next +20\d\d-\d\d-\d\d 03:00:00 \+0[12]00$", perdure("schedule", "show", "nightly").out, re.M)
+    [beat] = [each for each in perdure("schedule", "list").out.splitlines() if each.startswith("beat")]
+    assert re.search(r":\d\d:\d\d [+-]\d{4} ", beat)
 
 
 def test_a_preview_needs_a_schedule_or_an_expression(perdure: Perdure):

@@ -52,3 +52,30 @@ def test_progress_is_told_in_words(perdure: Perdure, task: str) -> None:
 def test_an_id_of_the_other_sort_is_named(perdure: Perdure, task: str) -> None:
     for command in ("show", "cancel", "wait", "retry", "progress"):
         assert f"{task} is a task, not a job: see `perdure task`" in perdure("job", command, task).err
+
+
+def test_a_job_is_not_cancelled_as_a_task_and_the_command_that_does_it_is_named(perdure: Perdure) -> None:
+    app = App()
+
+    @app.task("later")
+    async def later() -> None:
+        return None
+
+    async def submit() -> str:
+        async with app:
+            with app.job("one") as made:
+                made.add(later, name="only")
+            return (await made.submit()).id
+
+    job = asyncio.run(submit())
+    answer = perdure("task", "cancel", job)
+    assert (answer.code, answer.out) == (2, f"{job} is a job, not a task: `perdure job cancel {job}`\n")
+    assert perdure("job", "show", job, "--json").json["cancel"] is None
+
+
+def test_a_shortened_id_is_told_to_be_one(perdure: Perdure, task: str) -> None:
+    for short in (task[:8], task[:13], task[-6:], task[:-1]):
+        answer = perdure("task", "show", short)
+        assert answer.code == 2
+        assert f"'{short}' is only a part of the id of a task: give all 36 characters" in answer.err
+    assert "ids look like" in perdure("task", "show", "charge").err

@@ -272,6 +272,21 @@ async def test_workers_that_are_full_or_paused_are_named(world: World) -> None:
     assert (told.sort, told.by) == (ObstacleSort.NO_WORKER, ("w",))
 
 
+async def test_workers_that_drain_are_told_as_such(world: World) -> None:
+    await world.worker()
+    await world.submit()
+    await world.claim_one()
+    task_id = await world.submit()
+    await world.ledger.heartbeat("w", 0)
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert (told.sort, told.by) == (ObstacleSort.NO_WORKER, ("w",))
+    assert told.text == "1 worker could run it, and each drains: it finishes what it has and takes nothing more"
+    await world.worker("v")
+    await world.ledger.order(ORGANIZATION, "v", WorkerOrder.PAUSE, "bob")
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert told.text == "2 workers could run it, and each drains or is ordered to pause, drain or stop"
+
+
 async def test_those_before_it_in_line_are_counted(world: World) -> None:
     await world.worker()
     await world.submit()

@@ -23,6 +23,15 @@ def test_anything_else_is_malformed(bad: object) -> None:
         parse(bad, "job")
 
 
+def test_a_part_of_an_id_is_told_to_be_one() -> None:
+    for part in (GOOD[:8], GOOD[:9], GOOD[-12:], GOOD[:-1].upper()):
+        with pytest.raises(Malformed, match="only a part of the id of a job: give all 36 characters"):
+            parse(part, "job")
+    for other in ("cafe-latte", "abc", "-" * 20, GOOD + "0"):
+        with pytest.raises(Malformed, match="is not the id of a job"):
+            parse(other, "job")
+
+
 def test_a_hostile_id_is_cut_in_the_message() -> None:
     with pytest.raises(Malformed) as caught:
         parse("x" * 100_000)

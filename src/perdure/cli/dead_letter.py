@@ -58,6 +58,9 @@ Act = Callable[["Session", Sequence[str]], Awaitable[list[Answer]]]
 def list_dead_letters(
     kind: KindOption = None,
     queue: QueueOption = None,
+    reason: ReasonOption = None,
+    ended_from: EndedFrom = None,
+    ended_before: EndedBefore = None,
     discarded: Annotated[bool, typer.Option("--discarded", help="Those that were discarded too.")] = False,
     oldest: OldestOption = False,
     limit: LimitOption = 50,
@@ -70,7 +73,7 @@ def list_dead_letters(
     from perdure.cli.session import on_store
     from perdure.cli.task import fill_page, listed
 
-    where = _filter(tuple(kind or ()), tuple(queue or ()), None if discarded else False)
+    where = _letters(_Said(kind, queue, reason, ended_from, ended_before, False), None if discarded else False)
     page = on_store(store, lambda session: fill_page(session, where, limit, cursor, oldest))
     if json:
         write_json(listed(page))
@@ -215,21 +218,11 @@ def _edited(chosen: Selection, payload: str) -> Act:
 
 
 def _selection(task_ids: list[str] | None, said: _Said, rate: int, dry_run: bool) -> Selection:
-    from perdure.cli.task import chosen
     from perdure.domain import ids
-    from perdure.domain.states import Reason
-    from perdure.store.views import TaskFilter
 
     if bool(task_ids) == any(said):
         raise Malformed("say which: ids, or --kind, --queue, --reason, --ended-... or --all", field="ids")
-    where = TaskFilter(
-        kinds=tuple(said.kinds or ()),
-        queues=tuple(said.queues or ()),
-        reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in said.reasons or ()),
-        ended_from_us=instant_us(said.ended_from, "--ended-from"),
-        ended_before_us=instant_us(said.ended_before, "--ended-before"),
-    )
-    return Selection(tuple(ids.parse_all(task_ids or ())), where, rate, dry_run)
+    return Selection(tuple(ids.parse_all(task_ids or ())), _filter(said), rate, dry_run)
 
 
 def _act(
@@ -292,11 +285,26 @@ async def _all(session: "Session", verb: str, act: Act, selection: Selection) ->
     return len(answers) - len(refused), refused
 
 
-def _filter(kinds: tuple[str, ...], queues: tuple[str, ...], discarded: bool | None) -> "TaskFilter":
-    from perdure.domain.states import TaskState
+def _filter(said: _Said) -> "TaskFilter":
+    """What the options let through. Raises `Malformed`."""
+    from perdure.cli.task import chosen
+    from perdure.domain.states import Reason
     from perdure.store.views import TaskFilter
 
-    return TaskFilter(states=(TaskState.DEAD_LETTERED,), kinds=kinds, queues=queues, discarded=discarded)
+    return TaskFilter(
+        kinds=tuple(said.kinds or ()),
+        queues=tuple(said.queues or ()),
+        reasons=tuple(Reason(chosen(each, Reason, "reason")) for each in said.reasons or ()),
+        ended_from_us=instant_us(said.ended_from, "--ended-from"),
+        ended_before_us=instant_us(said.ended_before, "--ended-before"),
+    )
+
+
+def _letters(said: _Said, discarded: bool | None) -> "TaskFilter":
+    """The same of dead letters alone; `discarded`: those only, the others only, or both."""
+    from perdure.domain.states import TaskState
+
+    return _filter(said)._replace(states=(TaskState.DEAD_LETTERED,), discarded=discarded)
 
 
 def _described(selection: Selection) -> str:

@@ -1,5 +1,6 @@
 """`perdure schedule ...`: declare, look at, pause, resume, ask for and remove schedules."""
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,7 +42,7 @@ def list_schedules(
     json: JsonOption = False,
 ) -> None:
     """List schedules with their next and their last instant."""
-    from perdure.cli.output import shown_instant, write_json, write_note, write_table
+    from perdure.cli.output import write_json, write_note, write_table
     from perdure.cli.session import on_store
 
     async def read(session: "Session") -> "tuple[SchedulePage, int]":
@@ -59,8 +60,8 @@ def list_schedules(
                 each.name,
                 when(each),
                 makes(each),
-                "paused" if each.paused else shown_instant(each.next_us),
-                shown_instant(each.last_us),
+                "paused" if each.paused else _on_its_clock(each, each.next_us),
+                _on_its_clock(each, each.last_us),
                 each.last_outcome if each.last_reason is None else f"{each.last_outcome}: {each.last_reason}",
             )
             for each in page.schedules
@@ -223,6 +224,20 @@ def when(view: "ScheduleView") -> str:
     return f"every {said['every']:g} s" if "every" in said else f"at {said.get('at')}"
 
 
+def _on_its_clock(view: "ScheduleView", us: int | None) -> str:
+    """An instant as the clock shows it that the expression is read on, or else this machine's, with the offset."""
+    from datetime import UTC, datetime
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    if us is None:
+        return "-"
+    zone = None
+    if "cron" in view.definition:
+        with contextlib.suppress(ZoneInfoNotFoundError):  # A gateway may know zones that this machine does not.
+            zone = ZoneInfo(view.definition.get("time_zone", "UTC"))
+    return f"{datetime.fromtimestamp(us // SECOND_US, UTC).astimezone(zone):%Y-%m-%d %H:%M:%S %z}"
+
+
 def makes(view: "ScheduleView") -> str:
     """What a schedule makes, in a few words."""
     said = view.definition
@@ -245,10 +260,10 @@ def write_view(view: "ScheduleView", as_json: bool) -> None:
             ("makes", makes(view)),
             *((name, _said(value)) for name, value in sorted(said.items())),
             ("paused", f"since {shown_instant(view.paused_us)} by {view.paused_by}" if view.paused else "no"),
-            ("next", None if view.paused else shown_instant(view.next_us)),
+            ("next", None if view.paused else _on_its_clock(view, view.next_us)),
             ("due", None if view.paused else shown_instant(view.due_us)),
             ("waiting", shown_instant(view.waiting_us)),
-            ("last", shown_instant(view.last_us)),
+            ("last", _on_its_clock(view, view.last_us)),
             ("outcome", outcome),
             ("made", view.last_task_id or view.last_job_id),
             ("declared", f"{shown_instant(view.declared_us)} by {view.declared_by}"),

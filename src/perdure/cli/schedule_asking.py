@@ -2,6 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from perdure.errors import Invalid, Malformed
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
+    from perdure.engine.schedule_definition import ScheduleDefinition
     from perdure.store.schedules import Made
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the schedule.", show_default=False)]
@@ -33,6 +35,10 @@ def preview(
     time_zone: Annotated[Text, typer.Option("--time-zone", help="On whose clock.", show_default="UTC")] = None,
     gap: Annotated[Text, typer.Option("--gap", help="after or skip.", show_default=False)] = None,
     fold: Annotated[Text, typer.Option("--fold", help="first or both.", show_default=False)] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Preview a schedule of this set, which need not be applied.", show_default=False),
+    ] = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, max=1000, help="How many instants.")] = 10,
     after: Annotated[
         Text, typer.Option("--after", help="After this instant; now by default.", show_default=False)
@@ -40,14 +46,16 @@ def preview(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the next instants of a schedule, or of a cron expression without any store."""
+    """Show the next instants of a schedule; of a cron expression or of a file without any store."""
     from perdure.cli.output import instant, write_json, write_line
 
     after_us = None if after is None else moment_us(after, "after")
-    if (name is None) == (cron is None):
-        raise Malformed("name a schedule, or give --cron", field="name")
-    if cron is not None:
+    if cron is not None and file is None and name is None:
         found, zone = _of_expression(cron, time_zone, gap, fold, count, after_us)
+    elif cron is not None or (name is None and file is None):
+        raise Malformed("name a schedule, of the store or with --file of a file, or give --cron", field="name")
+    elif file is not None:
+        found, zone = _of_file(file, name, count, after_us)
     else:
         found, zone = _of_schedule(str(name), count, after_us, store)
     if json:
@@ -60,19 +68,41 @@ def preview(
 def _of_expression(
     cron: str, time_zone: str | None, gap: Any, fold: Any, count: int, after_us: int | None
 ) -> tuple[list[int], Any]:
+    from perdure.engine.requests import TaskRequest
+    from perdure.engine.schedule_definition import ScheduleDefinition
+
+    definition = ScheduleDefinition(cron=cron, time_zone=time_zone, gap=gap, fold=fold, task=TaskRequest(kind="any"))
+    return _of_definition(definition, count, after_us)
+
+
+def _of_file(path: Path, name: str | None, count: int, after_us: int | None) -> tuple[list[int], Any]:
+    """Of a schedule that is declared in a file, as if it was made now."""
+    from perdure.errors import Refused
+    from perdure.jobfile.schedule_file import read_schedule_file
+
+    wanted = read_schedule_file(path)
+    if name is None and len(wanted.schedules) == 1:
+        [name] = wanted.schedules
+    if name is None or name not in wanted.schedules:
+        raise Malformed(f"name one of the schedules of {path}: {', '.join(wanted.schedules)}", field="name")
+    try:
+        return _of_definition(wanted.schedules[name], count, after_us)
+    except Refused as refusal:
+        raise wanted.placed(name, refusal) from None
+
+
+def _of_definition(definition: "ScheduleDefinition", count: int, after_us: int | None) -> tuple[list[int], Any]:
     from zoneinfo import ZoneInfo
 
     from perdure.ambient import SystemClock
     from perdure.domain.schedule import due_instants
-    from perdure.engine.requests import TaskRequest
-    from perdure.engine.schedule_definition import ScheduleDefinition, understand
+    from perdure.engine.schedule_definition import understand
     from perdure.engine.zones import Zones
 
     now_us = SystemClock().wall_us()
-    definition = ScheduleDefinition(cron=cron, time_zone=time_zone, gap=gap, fold=fold, task=TaskRequest(kind="any"))
     timing = understand("", "", definition, now_us, Zones(), now_us).timing
     after = now_us if after_us is None else after_us
-    return list(due_instants(timing, after, count)), ZoneInfo(time_zone or "UTC")
+    return list(due_instants(timing, after, count)), ZoneInfo(definition.time_zone or "UTC")
 
 
 def _of_schedule(name: str, count: int, after_us: int | None, store: str | None) -> tuple[list[int], Any]:

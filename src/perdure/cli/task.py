@@ -195,17 +195,20 @@ def _cancel_named(chosen_ids: list[str], text: str | None, note: str | None, sto
     from perdure.cli.output import plain, write_json
     from perdure.cli.session import on_store
 
-    async def request(session: "Session") -> "list[Cancelled]":
-        return await session.operations.cancel(chosen_ids, session.principal, text=text, note=note)
+    async def request(session: "Session") -> "tuple[list[Cancelled], set[str]]":
+        answers = await session.operations.cancel(chosen_ids, session.principal, text=text, note=note)
+        unknown = [each for each, answer in zip(chosen_ids, answers, strict=True) if answer.answer == "not_found"]
+        return answers, {each for each in unknown if await session.views.job(session.organization, each) is not None}
 
-    answers = on_store(store, request)
+    answers, jobs = on_store(store, request)
     if as_json:
         write_json({"tasks": [{"id": each, **plain(answer)} for each, answer in zip(chosen_ids, answers, strict=True)]})
     refused = False
     for each, answer in zip(chosen_ids, answers, strict=True):
         refused |= answer.answer in ("ended", "not_found")
         if not as_json:
-            sys.stdout.write(f"{each} {_cancel_words(answer)}\n")
+            words = f"is a job, not a task: `perdure job cancel {each}`" if each in jobs else _cancel_words(answer)
+            sys.stdout.write(f"{each} {words}\n")
     if refused:
         raise typer.Exit(2)
 

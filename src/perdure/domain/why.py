@@ -128,6 +128,8 @@ class Server(NamedTuple):
     order: str
     free: int
     """How many more leases it may hold."""
+    drains: bool = False
+    """It finishes what it has and takes nothing more: it told no capacity."""
 
     def serves(self, line: Line | Standing) -> bool:
         """Whether it works for this queue and organization."""
@@ -257,15 +259,25 @@ def _workers(standing: Standing, servers: Sequence[Server]) -> list[Obstacle]:
     fitting = [server for server in servers if server.fits(standing)]
     if not fitting:
         return [_no_worker(standing, servers)]
-    working = [server for server in fitting if server.order == "work"]
+    working = [server for server in fitting if server.order == "work" and not server.drains]
     by = tuple(server.id for server in fitting[:SHOWN_MAX])
     if not working:
-        text = f"{_counted(len(fitting), 'worker')} could run it, and each is ordered to pause, drain or stop"
-        return [Obstacle(ObstacleSort.NO_WORKER, text, "order one of them to work, or start another", by)]
+        return [_all_away(fitting, by)]
     if not any(server.free > 0 for server in working):
         text = f"all {_counted(len(working), 'worker')} that could run it hold as much as they may"
         return [Obstacle(ObstacleSort.WORKERS_BUSY, text, "the end of what they hold, or another worker", by)]
     return []
+
+
+def _all_away(fitting: Sequence[Server], by: tuple[str, ...]) -> Obstacle:
+    """None of those that fit takes anything more."""
+    counted = f"{_counted(len(fitting), 'worker')} could run it"
+    if all(server.drains for server in fitting):
+        text = f"{counted}, and each drains: it finishes what it has and takes nothing more"
+        return Obstacle(ObstacleSort.NO_WORKER, text, "start another worker", by)
+    drain = "drains or " if any(server.drains for server in fitting) else ""
+    text = f"{counted}, and each {drain}is ordered to pause, drain or stop"
+    return Obstacle(ObstacleSort.NO_WORKER, text, "order one of them to work, or start another", by)
 
 
 def _no_worker(standing: Standing, servers: Sequence[Server]) -> Obstacle:

@@ -46,7 +46,10 @@ def read_schedule_file(path: FilePath) -> ScheduleFile:
         if field not in _FIELDS:
             document.refuse((field,), f"a set of schedules has no field {field!r}; known are {', '.join(_FIELDS)}")
     if not isinstance(value.get("set"), str):
-        document.refuse(("set",), "name the set: what is gone from it is deleted")
+        document.refuse(
+            ("set",),
+            "name the set by a line such as `set: reports`: applied again, what is gone from the set is deleted",
+        )
     schedules = value.get("schedules")
     if not isinstance(schedules, dict):
         document.refuse(("schedules",), "give the schedules by their names")

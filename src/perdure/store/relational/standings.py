@@ -28,6 +28,7 @@ def why_not(tx: Transaction, organization: str, task_id: str) -> list[Obstacle]:
             each.capabilities,
             each.order,
             each.capacity - each.leases,
+            drains=each.capacity == 0,
         )
         for each in workers
         if each.left_us is None
