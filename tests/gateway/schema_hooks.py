@@ -28,6 +28,12 @@ def before_call(context, case, kwargs):
     """Nobody waits; instants lie near; tasks of a job have different names and depend on nobody."""
     body, query = case.body, case.query
     fits = case.meta is not None and case.meta.generation.mode.is_positive
+    if fits:
+        as_utf8(case.headers)
+        for kind in kinds(body):
+            differ(kind)
+            if "schema" in kind:
+                kind["schema"] = without_nul(kind["schema"])
     for item in body if isinstance(body, list) else []:
         if isinstance(item, dict):
             adjust(item, fits)
@@ -87,6 +93,42 @@ def adjust(body, fits):
             del body[name]
     if body.get("run_at") == "" or (fits and not is_instant(body.get("run_at"))):
         body.pop("run_at", None)
+
+
+def as_utf8(headers):
+    """A key is text in UTF-8; who sends these requests writes headers in Latin-1."""
+    key = headers.get("Idempotency-Key") if headers else None
+    if isinstance(key, str):
+        headers["Idempotency-Key"] = key.encode().decode("latin-1")
+
+
+def kinds(body):
+    """The kinds that a body defines: itself, or those that it lists."""
+    if not isinstance(body, dict):
+        return []
+    listed = body.get("kinds")
+    return [each for each in [body, *(listed if isinstance(listed, list) else [])] if isinstance(each, dict)]
+
+
+def differ(kind):
+    """No two limits of a kind are of one sort by the same fields: a rule between items, which no schema can tell."""
+    if isinstance(kind.get("limits"), list):
+        kind["limits"] = list({sort_and_fields(limit): limit for limit in kind["limits"]}.values())
+
+
+def sort_and_fields(limit):
+    by = limit.get("by", [])
+    sort = "ordered" if limit.get("ordered") else "rate" if limit.get("concurrency") is None else "concurrency"
+    return sort, tuple([by] if isinstance(by, str) else by)
+
+
+def without_nul(value):
+    """What a definition keeps has no NUL in it, however deep: no schema can tell that of any JSON."""
+    if isinstance(value, dict):
+        return {without_nul(name): without_nul(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_nul(each) for each in value]
+    return value.replace("\0", "") if isinstance(value, str) else value
 
 
 def is_instant(text):

@@ -21,6 +21,7 @@ from perdure.gateway.routes import ROUTES
 SCHEMATHESIS = str(Path(sys.executable).parent / "schemathesis")
 CONFIG = str(Path(__file__).with_name("schemathesis.toml"))
 MAX_EXAMPLES = os.environ.get("PERDURE_SCHEMA_EXAMPLES", "3")
+SEED = os.environ.get("PERDURE_SCHEMA_SEED", "1")
 
 
 async def test_the_document_has_every_route_and_resolves(asker: Asker):
@@ -91,7 +92,7 @@ def test_generated_requests_find_no_disagreement(tmp_path: Path):
             "--max-examples",
             MAX_EXAMPLES,
             "--seed",
-            "1",
+            SEED,
         ]
         command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
         run = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -95,6 +95,8 @@ async def test_gates_tell_who_has_their_slots_and_who_is_next(asker: Asker):
     assert (await asker.ask("GET", f"{KIND}/gates", query=(("key", "a\0"),))).json["gates"] == []
     waiting = (await asker.ask("GET", f"{KIND}/gates", query=(("waiting", "true"),))).json["gates"]
     assert [each["key"] for each in waiting] == ['"acme"']
+    many = await asker.ask("GET", f"{KIND}/gates", query=(("key", "acme"),) * 101)
+    assert (many.status, many.json["field"]) == (422, "key")
     page = (await asker.ask("GET", f"{KIND}/gates", query=(("limit", "1"), ("cursor", "")))).json
     rest = (await asker.ask("GET", f"{KIND}/gates", query=(("limit", "1"), ("cursor", page["cursor"])))).json
     assert [each["key"] for each in (*page["gates"], *rest["gates"])] == ['"acme"', '"b c"']

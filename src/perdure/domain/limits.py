@@ -48,13 +48,15 @@ FIELD_NAME_MAX_BYTES = 128
 LIMIT_PER_MIN_US = 1_000
 LIMIT_PER_MAX_US = 31 * 24 * 3600 * SECOND_US
 LIMIT_KEY_MAX_CHARS = 200
+"""A longer key is kept as its digest."""
+GATE_KEYS_MAX = 100
+"""For which one may ask at once."""
 LIMIT_PER_DEFAULT_US = SECOND_US
 """In what time a queue or an organization starts so many tasks where only the rate is said."""
 WEIGHT_MIN = 0.01
 WEIGHT_MAX = 1_000
 PRIORITY_AGEING_DEFAULT_US = 6 * 3600 * SECOND_US
 PRIORITY_AGEING_MAX_US = 365 * 24 * 3600 * SECOND_US
-"""A longer key is kept as its digest."""
 
 # Breakers of kinds
 BREAKER_WINDOW_MIN_US = SECOND_US

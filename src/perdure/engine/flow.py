@@ -50,7 +50,7 @@ class FlowOperations(Protocol):
         self, kind: str, by: Principal, where: GateFilter = ALL_GATES, limit: int = 20, cursor: str | None = None
     ) -> Page:
         """`GateView`s of the gates that tasks of a kind pass for its limits, by sort, name and key. A key may be said
-        plainly too, `acme` for `"acme"`. Raises `NotFound`, and `Malformed` for a bad cursor.
+        plainly too, `acme` for `"acme"`. Raises `NotFound`, `Invalid` for over 100 keys, `Malformed` for a bad cursor.
         """
 
     async def pauses(self, by: Principal) -> Sequence[PauseView]:
@@ -99,6 +99,8 @@ class FlowControl:
         self, kind: str, by: Principal, where: GateFilter = ALL_GATES, limit: int = 20, cursor: str | None = None
     ) -> Page:
         """See `FlowOperations`."""
+        if len(where.keys) > limits.GATE_KEYS_MAX:
+            raise Invalid(f"ask for {limits.GATE_KEYS_MAX} keys at most, not {len(where.keys)}", field="key")
         await self._known(kind, by)
         keys = tuple(spelling for key in where.keys for spelling in gate_keys(key))
         return await self._views.gates(by.organization, kind, where._replace(keys=keys), limit, cursor)

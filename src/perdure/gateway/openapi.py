@@ -15,7 +15,7 @@ from perdure.domain.unique import OnConflict
 from perdure.errors import Invalid, Malformed, PerdureError, TooLarge, Unavailable
 from perdure.gateway.access import Forbidden
 from perdure.gateway.problems import title_of, type_of
-from perdure.gateway.refusals import TooManyRequests, UnsupportedMedia
+from perdure.gateway.refusals import HeadersTooLarge, TooManyRequests, TooSlow, UnsupportedMedia
 from perdure.gateway.route import Route
 from perdure.gateway.routes import ROUTES
 from perdure.wire.problem import MEDIA_TYPE
@@ -220,13 +220,13 @@ def _responses(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
 
 def problems_of(route: Route) -> list[type[PerdureError]]:
     """Every class of error that the route may answer with."""
-    classes: list[type[PerdureError]] = [*route.problems, Malformed]
+    classes: list[type[PerdureError]] = [*route.problems, Malformed, HeadersTooLarge]
     if route.permission is not None:
         classes += [Invalid, Forbidden, Unavailable]
     if route.in_turn:
         classes.append(TooManyRequests)
     if route.body is not None:
-        classes += [Invalid, TooLarge, UnsupportedMedia]
+        classes += [Invalid, TooLarge, UnsupportedMedia, TooSlow]
     return list(dict.fromkeys(classes))
 
 

@@ -24,6 +24,16 @@ Per = Annotated[
         }
     ),
 ]
+Limits = Annotated[
+    list[Limit],
+    Meta(
+        description="No two of one sort (concurrency, rate, ordered) by the same fields.",
+        extra_json_schema={"maxItems": limits.LIMITS_MAX},
+    ),
+]
+"""The limits of a kind."""
+JsonSchema = Annotated[dict[str, Any], Meta(description="A JSON Schema; nowhere in it is the character NUL.")]
+"""The schema of a kind's payload."""
 Weight = Annotated[float, Meta(extra_json_schema={"minimum": limits.WEIGHT_MIN, "maximum": limits.WEIGHT_MAX})]
 
 
@@ -73,7 +83,7 @@ class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
 
     kind: shapes.KindName | None = None
     """As in the path; may be left out."""
-    schema: dict[str, Any] | None = None
+    schema: JsonSchema | None = None
     queue: shapes.QueueName | None = None
     priority: shapes.Priority | None = None
     retry: Retry | None = None
@@ -86,7 +96,7 @@ class KindDocument(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     capabilities: shapes.Capabilities = []
     retention: shapes.Retention | shapes.Retentions | None = None
     result_retention: shapes.Retention | None = None
-    limits: list[Limit] = []
+    limits: Limits = []
     fair_by: shapes.Fields = []
     paused: bool = False
     breaker: Breaker | None = None

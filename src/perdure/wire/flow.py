@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from perdure.domain import limits
 from perdure.domain.gate import GateSort, WhenFull
 from perdure.domain.states import TaskState
 from perdure.wire import shapes
@@ -57,7 +58,7 @@ class Gates(msgspec.Struct, kw_only=True, frozen=True):
 class GateQuery(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Which gates of the kind. A key that is repeated means any of them."""
 
-    key: Annotated[list[str], Meta(extra_json_schema={"maxItems": 100})] = []
+    key: Annotated[list[str], Meta(extra_json_schema={"maxItems": limits.GATE_KEYS_MAX})] = []
     waiting: bool = False
     """Only those at which tasks wait."""
     limit: shapes.Limit = GATES_DEFAULT_ROWS

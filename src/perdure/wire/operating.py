@@ -13,6 +13,7 @@ from perdure.domain.states import TaskState
 from perdure.domain.unique import Unique
 from perdure.engine.requests import KindDefinition
 from perdure.wire import shapes
+from perdure.wire.definitions import JsonSchema, Limits
 from perdure.wire.shapes import Json
 from perdure.wire.tasks import Ids, SubmitAnswered
 
@@ -145,6 +146,7 @@ class DeclareKind(KindDefinition, kw_only=True, forbid_unknown_fields=True):
     """A kind as its workers have it: defaults for its tasks, and the JSON Schema of its payload."""
 
     kind: shapes.KindName
+    schema: JsonSchema | None = None
     queue: shapes.QueueName | None = None
     priority: shapes.Priority | None = None
     timeout: shapes.Timeout | None = None
@@ -153,6 +155,7 @@ class DeclareKind(KindDefinition, kw_only=True, forbid_unknown_fields=True):
     lease: shapes.LeaseSeconds | None = None
     max_losses: shapes.Losses | None = None
     capabilities: shapes.Capabilities = msgspec.field(default_factory=list)
+    limits: Limits = msgspec.field(default_factory=list)
     fair_by: shapes.Fields = msgspec.field(default_factory=list)
     retention: shapes.Retention | shapes.Retentions | None = None
     result_retention: shapes.Retention | None = None
