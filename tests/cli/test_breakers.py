@@ -1,5 +1,6 @@
 """`perdure kind show`, `trip` and `reset`: how a breaker stands, and turning it by hand."""
 
+import re
 from pathlib import Path
 
 import perdure as library
@@ -40,7 +41,7 @@ def test_what_a_kind_says_of_its_tasks_is_shown(perdure: Perdure, store: Path) -
         unique=library.Unique(by="customer", on_conflict="replace"),
         breaker=library.Breaker(share=0.5, failures=20),
     )
-    def send(customer: str) -> None: ...
+    def send(customer: str, pages: list[int] | None = None) -> None: ...
 
     with app.sync as sync:
         sync.submit(send, customer="acme")
@@ -48,7 +49,10 @@ def test_what_a_kind_says_of_its_tasks_is_shown(perdure: Perdure, store: Path) -
     assert "1.5 s" in told
     assert "replace, by customer" in told
     assert "when 20 attempts failed or 50% of 10 or more attempts failed within 60 s, for 30 s" in told
+    assert re.search(r"^payload +customer: string, pages: array of integer \| null \(optional\)$", told, re.MULTILINE)
+    assert "7; between them exponential from 5 s, at most 3600 s, give or take 20%" in told
     shown = perdure("kind", "show", "report.send", "--json").json["kind"]
+    assert (set(shown["schema"]["properties"]), shown["retry"]["base"]) == ({"customer", "pages"}, 5.0)
     assert (shown["max_attempts"], shown["timeout"], shown["unique"]["by"]) == (7, 1.5, ["customer"])
 
 

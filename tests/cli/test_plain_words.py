@@ -32,7 +32,8 @@ def numbers(command: Any, path: tuple[str, ...] = ()) -> Iterator[Option]:
         yield from numbers(below, (*path, name))
     needed = sum(each.param_type_name == "argument" and each.required for each in command.params)
     for each in command.params:
-        if NUMBERS.fullmatch(each.type.name) and each.opts[0].startswith("--"):
+        number = NUMBERS.fullmatch(each.type.name) is not None or each.metavar == "DURATION"
+        if number and each.opts[0].startswith("--"):
             yield Option((*path, *[ARGUMENT] * needed), each.opts[0], each.type)
 
 
@@ -40,7 +41,24 @@ OPTIONS = list(numbers(typer.main.get_command(app)))
 
 
 def test_there_are_options_that_take_numbers():
-    assert {each.name for each in OPTIONS} >= {"--priority", "--limit", "--timeout", "--time-scale", "--grace"}
+    names = {each.name for each in OPTIONS}
+    assert names >= {
+        "--priority",
+        "--limit",
+        "--timeout",
+        "--time-scale",
+        "--grace",
+        "--per",
+        "--for",
+        "--active-since",
+    }
+
+
+def test_what_an_option_calls_seconds_may_be_said_as_a_duration(perdure: Perdure):
+    assert perdure("db", "migrate").code == 0
+    assert perdure("worker", "list", "--active-since", "2m").code == 0
+    assert perdure("queue", "limit", "mail", "--rate", "100", "--per", "5m").code == 0
+    assert perdure("queue", "show", "mail", "--json").json["document"]["per"] == 300
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda each: " ".join((*each.command, each.name)))
@@ -48,6 +66,8 @@ def test_a_number_that_does_not_fit_is_refused_in_plain_words(perdure: Perdure, 
     wrong = ["soon"]
     if "float" in option.bounds.name:
         wrong += ["nan", "inf", "-inf"]
+    if not NUMBERS.fullmatch(option.bounds.name):
+        wrong += ["nan", "inf", "-inf", "-1", "5 minutes", "m", "-5m"]
     if getattr(option.bounds, "min", None) is not None:
         wrong.append(str(option.bounds.min - 1))
     if getattr(option.bounds, "max", None) is not None:

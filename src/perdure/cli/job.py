@@ -15,6 +15,7 @@ from perdure.cli.options import (
     OldestOption,
     StoreOption,
     TimeoutOption,
+    WaitTimeoutOption,
     check_waits,
     finite,
 )
@@ -76,10 +77,7 @@ def submit(
     time_scale: TimeScaleOption = 1.0,
     idempotency_key: Annotated[str | None, typer.Option(help="The same key again makes no second job.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
-    wait_timeout: Annotated[
-        float | None,
-        typer.Option(min=0, callback=finite, help="With --wait: seconds to wait at most; the job goes on."),
-    ] = None,
+    wait_timeout: WaitTimeoutOption = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:

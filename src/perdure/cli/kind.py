@@ -2,17 +2,19 @@
 
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated
+from json import dumps as json_text
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from perdure.cli.breakers import breaker_facts, breaker_line, breaker_rule
-from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption, finite
+from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption, duration
 from perdure.cli.policies import set_paused
 from perdure.domain.limits import SECOND_US
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
+    from perdure.domain.retry import Retry
     from perdure.engine.kinds import Kind
     from perdure.store.views import BreakerView, Page
 
@@ -69,14 +71,16 @@ def show(kind: KindName, store: StoreOption = None, json: JsonOption = False) ->
 
     found, breaker = on_store(store, read)
     if json:
-        write_json({"kind": _facts(found), "breaker": None if breaker is None else breaker_facts(breaker)})
+        known = {"retry": found.defaults.retry, "schema": found.schema}
+        write_json({"kind": _facts(found) | known, "breaker": None if breaker is None else breaker_facts(breaker)})
         return
     facts = [
         ("kind", found.name),
         ("paused", "yes" if found.paused else "no"),
         ("queue", found.defaults.queue),
         ("priority", found.defaults.priority),
-        ("attempts", found.defaults.retry.max_attempts),
+        ("payload", _payload(found.schema)),
+        ("attempts", _retry(found.defaults.retry)),
         ("timeout", _timeout(found)),
         ("limits", _limits(found)),
         ("take turns by", ", ".join(found.defaults.fair_by) or "-"),
@@ -136,9 +140,8 @@ def trip(
         float | None,
         typer.Option(
             "--for",
-            min=0,
-            callback=finite,
-            metavar="SECONDS",
+            parser=duration,
+            metavar="DURATION",
             help="For how long; as the kind says if not.",
             show_default=False,
         ),
@@ -189,6 +192,44 @@ def _facts(kind: "Kind") -> dict[str, object]:
         "max_attempts": defaults.retry.max_attempts,
         "timeout": None if defaults.timeout_us is None else defaults.timeout_us / SECOND_US,
     }
+
+
+def _payload(schema: dict[str, Any] | None) -> str:
+    """The fields that a kind takes, as far as its schema tells: their types, and which may be left out."""
+    if schema is None:
+        return "not told: any JSON"
+    fields, needed = schema.get("properties"), schema.get("required", [])
+    if not isinstance(fields, dict):
+        return _type(schema)
+    told = [f"{name}: {_type(each)}{'' if name in needed else ' (optional)'}" for name, each in fields.items()]
+    return ", ".join(told) or "no fields"
+
+
+def _type(schema: Any) -> str:
+    """What a value may be, in a word; what is inside it is left to the schema."""
+    if not isinstance(schema, dict):
+        return "any"
+    if "enum" in schema:
+        return " | ".join(json_text(each) for each in schema["enum"])
+    if "const" in schema:
+        return json_text(schema["const"])
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    if any_of := schema.get("anyOf") or schema.get("oneOf"):
+        return " | ".join(_type(each) for each in any_of)
+    type = schema.get("type", "any")
+    if type == "array" and "items" in schema:
+        return f"array of {_type(schema['items'])}"
+    return " | ".join(type) if isinstance(type, list) else str(type)
+
+
+def _retry(retry: "Retry") -> str:
+    if retry.max_attempts == 1:
+        return "1"
+    waits = f"{retry.backoff} from {retry.base:g} s" if retry.backoff != "fixed" else f"always {retry.base:g} s"
+    cap = f", at most {retry.cap:g} s" if retry.backoff != "fixed" else ""
+    jitter = f", give or take {retry.jitter:.0%}" if retry.jitter else ""
+    return f"{retry.max_attempts}; between them {waits}{cap}{jitter}"
 
 
 def _timeout(kind: "Kind") -> str:

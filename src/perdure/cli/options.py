@@ -12,8 +12,10 @@ def finite(value: float | None) -> float | None:
     return value
 
 
-def duration(said: str) -> float:
+def duration(said: str | float) -> float:
     """Seconds from a number of them, or from `90s`, `5m`, `2h`, `7d`. Raises `typer.BadParameter`."""
+    if not isinstance(said, str):
+        return said  # A default.
     units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
     number, unit = (said[:-1], units[said[-1]]) if said[-1:] in units else (said, 1)
     try:
@@ -48,8 +50,18 @@ QueueOption = Annotated[list[str] | None, typer.Option("--queue", help="Only thi
 TimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--timeout", min=0, callback=finite, help="Give up waiting after so many seconds.", show_default=False
+        "--timeout", parser=duration, metavar="DURATION", help="Give up waiting after so long.", show_default=False
     ),
+]
+WaitTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--wait-timeout", parser=duration, metavar="DURATION", help="With --wait: how long to wait; the work goes on."
+    ),
+]
+GraceOption = Annotated[
+    float | None,
+    typer.Option("--grace", parser=duration, metavar="DURATION", help="How long to finish after SIGTERM."),
 ]
 TaskIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of tasks.", show_default=False)]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id of the task.", show_default=False)]

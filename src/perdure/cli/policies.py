@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perdure.cli.options import duration
 from perdure.domain.limits import SECOND_US
 from perdure.errors import Malformed, PreconditionFailed
 
@@ -27,12 +28,20 @@ EtagOption = Annotated[
 ]
 
 
+def _seconds_of(said: str | None) -> str | None:
+    """A duration as the seconds that a policy says."""
+    return None if said is None else f"{duration(said):.6f}".rstrip("0").rstrip(".")
+
+
 Concurrency = Annotated[
     str | None, typer.Option(metavar="N|none", help="How many are held at once.", show_default=False)
 ]
 Rate = Annotated[str | None, typer.Option(metavar="N|none", help="How many start in a time.", show_default=False)]
 Per = Annotated[
-    str | None, typer.Option(metavar="SECONDS", help="In what time; 1 if it is not said.", show_default=False)
+    str | None,
+    typer.Option(
+        callback=_seconds_of, metavar="DURATION", help="In what time; 1 s if it is not said.", show_default=False
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perdure.cli.options import JsonLogOption, StoreOption, finite
+from perdure.cli.options import GraceOption, JsonLogOption, StoreOption
 from perdure.cli.worker import ConcurrencyOption, QueuesOption
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def serve(
     listen: ListenOption = None,
     concurrency: ConcurrencyOption = None,
     queue: QueuesOption = None,
-    grace: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Seconds to finish after SIGTERM.")
-    ] = None,
+    grace: GraceOption = None,
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
     store: StoreOption = None,
     json: JsonLogOption = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 import typer
 
 from perdure.cli.labels import label_pairs
-from perdure.cli.options import JsonOption, StoreOption, check_waits, duration, finite
+from perdure.cli.options import JsonOption, StoreOption, WaitTimeoutOption, check_waits, duration
 from perdure.errors import Malformed
 
 if TYPE_CHECKING:
@@ -78,9 +78,6 @@ Labels = Annotated[list[str] | None, typer.Option("--label", help="A label, NAME
 Capabilities = Annotated[list[str] | None, typer.Option("--capability", help="What its worker must be able to do.")]
 Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")]
-WaitTimeout = Annotated[
-    float | None, typer.Option(min=0, callback=finite, help="With --wait: seconds to wait at most; the task goes on.")
-]
 
 NOT_SAID: Any = object()
 """Stands for the payload of a command line without one."""
@@ -108,7 +105,7 @@ def submit(
     capabilities: Capabilities = None,
     metadata: Metadata = None,
     wait: Wait = False,
-    wait_timeout: WaitTimeout = None,
+    wait_timeout: WaitTimeoutOption = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from perdure.cli.options import JsonLogOption, JsonOption, StoreOption, finite
+from perdure.cli.options import GraceOption, JsonLogOption, JsonOption, StoreOption, duration
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
@@ -49,9 +49,7 @@ def run(
         int | None, typer.Option(min=0, help="How many more it holds ready; 0 for long tasks.", show_default=False)
     ] = None,
     name: Annotated[str | None, typer.Option(help="The worker's name, for people.")] = None,
-    grace: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Seconds to finish after SIGTERM.")
-    ] = None,
+    grace: GraceOption = None,
     duties: Annotated[bool, typer.Option(help="Run the system's duties beside the worker.")] = True,
     attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
     store: Annotated[
@@ -74,7 +72,9 @@ def run(
 
 @app.command("list")
 def list_workers(
-    active_since: Annotated[float, typer.Option(min=0, callback=finite, help="Seen within so many seconds.")] = 120.0,
+    active_since: Annotated[
+        float, typer.Option(parser=duration, metavar="DURATION", help="Seen no longer ago than that.")
+    ] = 120.0,
     everything: Annotated[bool, typer.Option("--all", help="Those that are gone too.")] = False,
     store: StoreOption = None,
     json: JsonOption = False,
