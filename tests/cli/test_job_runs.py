@@ -40,7 +40,8 @@ def test_progress_tells_states_and_shares(perdure: Perdure, job: str) -> None:
     assert (shown["state"], shown["total"], shown["ended"]) == ("failed", 3, 3)
     assert shown["counts"]["succeeded"] == shown["counts"]["failed"] == shown["counts"]["cancelled"] == 1
     text = perdure("job", "progress", job).out
-    assert "3 of 3 ended (100%)" in text
+    assert "3 of 3 ended (100%): 1 cancelled, 1 dead_lettered, 1 succeeded" in text
+    assert "1 cancelled, 1 dead_lettered, 1 succeeded" in perdure("job", "show", job).out
 
 
 def test_the_critical_path_is_shown_alone(perdure: Perdure, job: str) -> None:

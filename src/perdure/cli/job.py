@@ -205,16 +205,18 @@ def progress(job_id: JobId, store: StoreOption = None, json: JsonOption = False)
 
     parsed = ids.parse(job_id, "job")
 
-    async def read(session: "Session") -> "JobProgress":
+    async def read(session: "Session") -> "tuple[JobProgress, list[JobTaskView]]":
         await found(session, parsed)
         shown = await session.views.job_progress(session.organization, parsed)
-        return shown if shown is not None else no_job(parsed)
+        bad = shown is not None and shown.counts.get("failed", 0) > 0 and not json
+        tasks = await session.views.job_tasks(session.organization, parsed) if bad else []
+        return shown if shown is not None else no_job(parsed), tasks
 
-    shown = on_store(store, read)
+    shown, tasks = on_store(store, read)
     if json:
         write_json(shown)
     else:
-        write_progress(shown)
+        write_progress(shown, tasks)
 
 
 @app.command("gantt")

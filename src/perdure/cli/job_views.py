@@ -76,8 +76,9 @@ def write_job(job: "JobView", tasks: "Sequence[JobTaskView]", failures: Sequence
         write_line(failure)
 
 
-def write_progress(progress: "JobProgress") -> None:
-    """How far a job is."""
+def write_progress(progress: "JobProgress", tasks: "Sequence[JobTaskView]" = ()) -> None:
+    """How far a job is. By the states of its `tasks` where they are given: its counters tell each bad end as failed."""
+    counts = dict(Counter(str(task.state) for task in tasks)) or progress.counts
     share = f" ({progress.ended / progress.total:.0%})" if progress.total else ""
     items = None
     if progress.items_done is not None:
@@ -86,7 +87,7 @@ def write_progress(progress: "JobProgress") -> None:
         [
             ("id", progress.id),
             ("state", progress.state),
-            ("tasks", f"{progress.ended} of {progress.total} ended{share}: {shown_counts(progress.counts)}"),
+            ("tasks", f"{progress.ended} of {progress.total} ended{share}: {shown_counts(counts)}"),
             ("items", items),
             ("started", shown_instant(progress.started_us)),
             ("failing since", shown_instant(progress.failing_since_us)),

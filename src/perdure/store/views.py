@@ -169,7 +169,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a job is. `counts` maps states of tasks to numbers.
+    """How far a job is. `counts` maps states of tasks to numbers; `failed` there is every bad end.
 
     `items_done` and `items_total` add up what handlers told of their items, in `ctx.progress`; `None` where none did.
     """
