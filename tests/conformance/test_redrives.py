@@ -1,12 +1,15 @@
 """Dead letters: kept, shown, run again as the next generation, discarded or purged; history stays."""
 
+import msgspec
 import pytest
 
-from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, HOUR, KIND, ORGANIZATION, World
+from conformance.making import BOOM, DONE, FAILED, FAILED_UNKEPT, HOUR, KIND, ORGANIZATION, QUEUE, World
+from perdure.domain import limits
 from perdure.domain.settlement import Settlement
 from perdure.domain.states import AttemptState, Reason, TaskState
 from perdure.errors import Conflict, NotFound
 from perdure.store.ledger import Redrive, SettleAnswer
+from perdure.store.specified import Specified
 
 
 @pytest.mark.parametrize("settlement", [FAILED, FAILED_UNKEPT], ids=lambda each: str(each.state))
@@ -114,16 +117,18 @@ async def test_every_generation_has_one_end(world: World) -> None:
     assert ends == [(1, "dead_lettered"), (2, "cancelled")]
 
 
-async def test_the_kinds_of_tasks_are_told_with_the_fields_that_results_of_others_fill(world: World) -> None:
+async def test_what_bears_on_another_payload_is_told(world: World) -> None:
     lease = await world.lease()
     live = await world.submit()
     family = await world.submit_job({"a": [], "b": ["a"]}, tasks={"b": {"options": '{"bindings":{"x":"a","y":["a"]}}'}})
     await world.finish(lease, settlement=FAILED)
     ids = [family["b"], lease.hold.task_id, world.ids.new(), live, family["b"]]
     with world.unchanged():
-        bound, ended, unknown, waiting, again = await world.ledger.kinds_of(ORGANIZATION, ids)
+        bound, ended, unknown, waiting, again = await world.ledger.specified(ORGANIZATION, ids)
     assert bound is not None
-    assert (bound[0], sorted(bound[1])) == (KIND, ["x", "y"])
+    assert bound[:3] == (KIND, QUEUE, limits.PRIORITY_DEFAULT)
+    assert msgspec.json.decode(bound.options or "") == {"bindings": {"x": "a", "y": ["a"]}}
     assert again == bound
-    assert (ended, unknown, waiting) == ((KIND, []), None, (KIND, []))
-    assert await world.ledger.kinds_of("other", ids) == [None] * 5
+    plain = Specified(KIND, QUEUE, limits.PRIORITY_DEFAULT, None)
+    assert (ended, unknown, waiting) == (plain, None, plain)
+    assert await world.ledger.specified("other", ids) == [None] * 5

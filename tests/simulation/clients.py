@@ -232,7 +232,7 @@ class Client:
         if ids := self._some(self._world.log_of_clients.ids):
             ledger = self._world.ledger_of(self._process)
             await ledger.receipt_known(Hold("default", ids[0], self._world.witness.attempt_of(ids[0]), ""))
-            await ledger.kinds_of("default", ids[:1])
+            await ledger.specified("default", ids[:1])
             await self._engine.wait_ended("default", ids[:1], 2.0)
 
 

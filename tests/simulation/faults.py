@@ -43,7 +43,7 @@ READS = frozenset(
         "now_us",
         "holding",
         "grower",
-        "kinds_of",
+        "specified",
     }
 )
 
@@ -54,7 +54,6 @@ SELDOM = frozenset(
         "discard",
         "grow",
         "inputs",
-        "kinds_of",
         "leave",
         "order",
         "postpone",
@@ -62,6 +61,7 @@ SELDOM = frozenset(
         "purge_queue",
         "receipt_known",
         "reset_breaker",
+        "specified",
         "trip_breaker",
     }
 )

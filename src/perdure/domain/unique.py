@@ -4,6 +4,7 @@ A task that is submitted with a key meets the task that holds it. Where the two 
 becomes of them; where they do not, the key is its own from then on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -97,8 +98,8 @@ class Unique:
         if self.states and (debounces or throttles):
             raise Invalid(f"{self.on_conflict} says itself in which states a task holds its key", field="states")
 
-    def key(self, key: str) -> "UniqueKey":
-        """What a task with this key has."""
+    def key(self, key: str, by: Sequence[str] = ()) -> "UniqueKey":
+        """What a task with this key has; `by`: the fields whose values made the key."""
         return UniqueKey(
             key,
             self._holding(),
@@ -106,6 +107,7 @@ class Unique:
             within_us=_us(self.within),
             wait_us=_us(self.wait),
             max_wait_us=_us(self.max_wait),
+            by=tuple(by),
         )
 
     def _holding(self) -> tuple[TaskState, ...]:
@@ -129,6 +131,8 @@ class UniqueKey:
     within_us: int | None = None
     wait_us: int | None = None
     max_wait_us: int | None = None
+    by: tuple[str, ...] = ()
+    """The fields of the payload whose values made the key: another payload makes another. Empty where it was given."""
 
     def meet(self, state: TaskState | None, age_us: int, alone: bool) -> SubmitOutcome | None:
         """What a task with this key does to the one that holds it; `None`: it is refused.

@@ -7,6 +7,7 @@ from perdure.domain import limits
 from perdure.domain.task import Body
 from perdure.engine import encoding
 from perdure.engine.cancel import parse_ids
+from perdure.engine.edited_payload import options_with
 from perdure.engine.kinds import Kinds
 from perdure.engine.requests import Principal
 from perdure.errors import Invalid, PerdureError
@@ -26,9 +27,10 @@ class DeadLetters:
     ) -> list[PerdureError | str]:
         """Run failed tasks again under the same ids: the id, or why not (`NotFound`, `Conflict`, `Redacted`).
 
-        `payload`, when it is not `None`, replaces theirs; where the kind of a task does not take it the answer is the
-        `Invalid` of a submit, and the task stays as it is. With a `rate` they may be claimed one after the other, so
-        many a second.
+        `payload`, when it is not `None`, replaces theirs, and makes unique keys and gates anew where these are by its
+        fields. Where the kind of a task does not take it, or another task holds the new key, the answer is that of a
+        submit (`Invalid`, `UniqueConflict`), and the task stays as it is. With a `rate` they may be claimed one after
+        the other, so many a second.
         """
         body: Body | None = None
         if payload is not None:
@@ -36,31 +38,35 @@ class DeadLetters:
         checked = parse_ids(task_ids)
         if not checked:
             return []
-        unfit = {} if body is None else await self._unfit(checked, by.organization, body)
+        options = {} if body is None else await self._options(checked, by.organization, body)
         between_us = 0 if rate is None else limits.SECOND_US // rate
-        fit = [each for each in checked if each not in unfit]
-        redrives = [Redrive(by.organization, each, by.name, body, n * between_us) for n, each in enumerate(fit)]
+        redrives: list[Redrive] = []
+        for each in checked:
+            made = options.get(each)
+            if not isinstance(made, Invalid):
+                redrives.append(Redrive(by.organization, each, by.name, body, len(redrives) * between_us, made))
         answers = iter(await self._ledger.redrive(redrives) if redrives else ())
-        told = [unfit.get(each) or next(answers) for each in checked]
+        told = [made if isinstance(made := options.get(each), Invalid) else next(answers) for each in checked]
         return [
             answer if isinstance(answer, PerdureError) else task_id
             for task_id, answer in zip(checked, told, strict=True)
         ]
 
-    async def _unfit(self, task_ids: Sequence[str], organization: str, payload: Body) -> dict[str, Invalid]:
-        """The tasks whose kinds do not take a payload, each with the refusal that a submit would meet."""
+    async def _options(self, task_ids: Sequence[str], organization: str, payload: Body) -> dict[str, str | Invalid]:
+        """The options of tasks with another payload, or the refusal that a submit would meet, where their kinds do not
+        take it.
+        """
         known = await self._kinds.of(organization)
-        unfit: dict[str, Invalid] = {}
-        for task_id, found in zip(task_ids, await self._ledger.kinds_of(organization, task_ids), strict=True):
-            kind = None if found is None else known.get(found[0])
-            if found is None or kind is None:
+        made: dict[str, str | Invalid] = {}
+        for task_id, found in zip(task_ids, await self._ledger.specified(organization, task_ids), strict=True):
+            if found is None:
                 # Whether there is such a task is told by who runs it again.
                 continue
             try:
-                kind.check_payload(payload.data, found[1])
+                made[task_id] = options_with(payload, found, known.get(found.kind))
             except Invalid as refusal:
-                unfit[task_id] = refusal
-        return unfit
+                made[task_id] = refusal
+        return made
 
     async def discard(self, task_ids: Sequence[str], by: Principal) -> list[bool]:
         """Mark dead letters as done with; false where it is none."""

@@ -1,10 +1,10 @@
 """The key of a unique task: its kind, and the values of the fields that make two tasks the same."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 
 from perdure.domain import limits
-from perdure.domain.unique import OnConflict, Unique, UniqueKey
+from perdure.domain.unique import OnConflict, UniqueKey
 from perdure.engine import encoding
 from perdure.engine.kinds import Kind, check_fields, check_unique
 from perdure.engine.names import check_key
@@ -32,7 +32,9 @@ def _key_alone(request: TaskRequest, kind: Kind, payload: str) -> UniqueKey | No
     if unique.on_conflict == "debounce" and (request.delay is not None or request.run_at is not None):
         field = "delay" if request.delay is not None else "run_at"
         raise Invalid(f"a debounced task runs once nobody has submitted it for a while: leave {field} out", field=field)
-    return unique.key(f"{kind.name}{_values(unique, request.unique_key, payload)}")
+    if request.unique_key is not None:
+        return unique.key(f"{kind.name} {check_key(request.unique_key, 'unique_key')}")
+    return unique.key(key_by(kind.name, unique.by, payload), unique.by)
 
 
 def _key_in_job(request: TaskRequest, kind: Kind, payload: str, bound: Collection[str]) -> UniqueKey | None:
@@ -54,14 +56,13 @@ def _key_in_job(request: TaskRequest, kind: Kind, payload: str, bound: Collectio
     return key
 
 
-def _values(unique: Unique, fingerprint: str | None, payload: str) -> str:
-    if fingerprint is not None:
-        return f" {check_key(fingerprint, 'unique_key')}"
-    if not unique.by:
-        return ""
+def key_by(kind: str, by: Sequence[str], payload: str) -> str:
+    """The key of tasks of a kind that are unique by these fields of their payloads."""
+    if not by:
+        return kind
     value = encoding.decode(payload)
     fields: Mapping[str, object] = value if isinstance(value, dict) else {}
-    text = encoding.encode_sorted({name: fields.get(name) for name in unique.by}).decode()
+    text = encoding.encode_sorted({name: fields.get(name) for name in by}).decode()
     if len(text) > limits.UNIQUE_VALUES_MAX_CHARS:
         text = f"sha256:{sha256(text.encode()).hexdigest()}"
-    return f" {text}"
+    return f"{kind} {text}"

@@ -36,6 +36,7 @@ from perdure.store.job_ledger import JobLedger
 from perdure.store.registry import WorkerInfo as WorkerInfo
 from perdure.store.registry import WorkerOrder as WorkerOrder
 from perdure.store.registry import WorkerRegistry
+from perdure.store.specified import Specified
 
 
 class Submitted(NamedTuple):
@@ -168,6 +169,8 @@ class Redrive(NamedTuple):
     """Replaces the payload; needed when it was redacted."""
     delay_us: int = 0
     """It waits so long before it may be claimed; its TTL runs from then on."""
+    options: str | None = None
+    """Replaces the options, where another payload makes another unique key or other gates: as `Specified` has them."""
 
 
 class Control(NamedTuple):
@@ -196,6 +199,8 @@ class Swept(NamedTuple):
     """Nothing will be there to be done within `LOOK_AHEAD_US` before something is announced."""
     turned: tuple[BreakerTurn, ...] = ()
     """Breakers that have changed by it."""
+    again_in_us: int | None = None
+    """After so long it is to be done again, whatever `next_us` tells: not all has been looked at."""
 
 
 class ParentResult(NamedTuple):
@@ -318,16 +323,14 @@ class Ledger(WorkerRegistry, StandingClaims, JobLedger, BreakerLedger, Protocol)
         stays. Its job runs again, and descendants that were cancelled for it (`upstream_failed`, `trigger_unmet`) are
         revived: `cancelled` -> `pending`.
 
-        A unique task takes its key again. What is revived does so too.
+        A unique task takes its key again, or that of its new options. What is revived does so too.
 
         `NotFound`, `Conflict` (another state), `UniqueConflict` (another task holds the key), `Redacted` (the payload
         is gone and no new one is given).
         """
 
-    async def kinds_of(self, organization: str, task_ids: Sequence[str]) -> list[tuple[str, list[str]] | None]:
-        """The kind of each task, and the fields of its payload that results of others fill; `None` where there is no
-        such task. Neither ever changes. Reads only.
-        """
+    async def specified(self, organization: str, task_ids: Sequence[str]) -> list[Specified | None]:
+        """What bears on another payload of each task; `None` where there is no such task. Reads only."""
 
     async def discard(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
         """Mark dead letters as seen and done with; they stay readable until retention. False where it is none."""

@@ -49,6 +49,7 @@ from perdure.store.relational.lanes import Lanes
 from perdure.store.relational.operation import Lone, Operation, StandBy, Writer
 from perdure.store.relational.transaction import Transaction
 from perdure.store.relational.views import Readers
+from perdure.store.specified import Specified
 
 T = TypeVar("T")
 
@@ -174,8 +175,8 @@ class RelationalLedger:
     async def redrive(self, redrives: Sequence[Redrive]) -> list[TaskState | PerdureError]:
         return await self._writer.gather(_REDRIVE, redrives)
 
-    async def kinds_of(self, organization: str, task_ids: Sequence[str]) -> list[tuple[str, list[str]] | None]:
-        return await self._readers.read(lambda tx: redriving.kinds_of(tx, organization, task_ids))
+    async def specified(self, organization: str, task_ids: Sequence[str]) -> list[Specified | None]:
+        return await self._readers.read(lambda tx: redriving.specified(tx, organization, task_ids))
 
     async def discard(self, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:
         return await self._act(lambda tx: redriving.discard(tx, organization, task_ids, actor))

@@ -15,6 +15,7 @@ from perdure.store.relational.looking import look
 from perdure.store.relational.retaining import remove_tasks
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.relational.unique import take_again
+from perdure.store.specified import Specified
 
 _REDRIVABLE = (TaskState.FAILED, TaskState.DEAD_LETTERED)
 
@@ -29,13 +30,17 @@ def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | Pe
         if refusal is None:
             chosen[row[0]] = (each, row)
         answers.append(refusal or TaskState.PENDING)
-    held = take_again(tx, sorted(chosen))
+    anew = {n: each.options for n, (each, _) in chosen.items() if each.options is not None}
+    held = take_again(tx, sorted(chosen), anew)
     answers = [
         held.get(row[0], answer) if row[0] in chosen else answer for answer, row in zip(answers, looked, strict=True)
     ]
     chosen = {n: again for n, again in chosen.items() if n not in held}
     if chosen:
-        run_again(tx, {n: Again(each.actor, each.payload, row, each.delay_us) for n, (each, row) in chosen.items()})
+        again = {n: Again(each.actor, each.payload, row, each.delay_us) for n, (each, row) in chosen.items()}
+        for n in sorted(again.keys() & anew.keys()):
+            tx.run("redrive_options", n=n, options=anew[n])
+        run_again(tx, again)
         states = tx.document("task_states", batch=batch([(each.organization, each.task_id) for each in redrives]))
         answers = [
             answer if isinstance(answer, PerdureError) else TaskState(state)
@@ -142,10 +147,10 @@ def _remember(tx: Transaction, chosen: Mapping[int, Again], fallen: list[list[An
     tx.run("event_insert", batch=batch(rows))
 
 
-def kinds_of(tx: Transaction, organization: str, task_ids: Sequence[str]) -> list[tuple[str, list[str]] | None]:
-    """The kind of each task, and the fields of its payload that results of others fill."""
-    rows = tx.document("redrive_kinds", organization=organization, batch=batch(task_ids))
-    return [None if kind is None else (kind, [*(bindings or ())]) for kind, bindings in rows]
+def specified(tx: Transaction, organization: str, task_ids: Sequence[str]) -> list[Specified | None]:
+    """What bears on another payload of each task."""
+    rows = tx.document("redrive_specified", organization=organization, batch=batch(task_ids))
+    return [None if row[0] is None else Specified(*row) for row in rows]
 
 
 def discard(tx: Transaction, organization: str, task_ids: Sequence[str], actor: str) -> list[bool]:

@@ -25,7 +25,9 @@ from perdure.store.relational.looking import look
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
 
+NOTHING: Mapping[int, str] = {}
 _OPTION = '"unique":'
+_NOBODY = ""
 _MOVING = frozenset({SubmitOutcome.REPLACED, SubmitOutcome.DEBOUNCED})
 
 Slot = tuple[str, str]
@@ -321,19 +323,30 @@ def refuse_job_tasks(tx: Transaction, tasks: Sequence[Task]) -> UniqueConflict |
     return UniqueConflict(f"{first.message} (tasks of the job: {shown})", names=names, **first.fields)
 
 
-def take_again(tx: Transaction, numbers: Sequence[int]) -> dict[int, UniqueConflict]:
-    """Let tasks that are to run again hold their keys: the conflicts of those that cannot, by number."""
+def take_again(tx: Transaction, numbers: Sequence[int], anew: Mapping[int, str] = NOTHING) -> dict[int, UniqueConflict]:
+    """Let tasks that are to run again hold their keys: the conflicts of those that cannot, by number.
+
+    `anew`: other options that some of them will have. One that has another key by them holds that, and leaves its own.
+    """
     found = tx.document("unique_of", batch=batch(numbers)) if numbers else []
     asking: dict[int, _Asking] = {}
+    leaving: dict[int, _Asking] = {}
     for n, organization, task_id, options in found:
-        unique = unique_of(options)
-        if unique is not None:
-            asking[n] = _Asking((organization, unique.key), task_id, unique)
+        before, unique = unique_of(options), unique_of(anew.get(n, options))
+        if before is None or unique is None:
+            continue
+        asking[n] = _Asking((organization, unique.key), task_id, unique)
+        if unique.key != before.key:
+            # For nobody: where no one holds the old key any more, this does not make the task its holder again.
+            leaving[n] = _Asking((organization, before.key), _NOBODY, before)
     if not asking:
         return {}
-    keys = _Keys(tx, list(asking.values()))
+    keys = _Keys(tx, [*asking.values(), *leaving.values()])
     met = _take(tx, keys, list(asking.values()))
     keys.give([each for each in asking.values() if each.task_id not in met])
+    left = [(*each.slot, asking[n].task_id) for n, each in leaving.items() if asking[n].task_id not in met]
+    if left:
+        tx.run("unique_drop", batch=batch(left))
     return {n: met[each.task_id] for n, each in asking.items() if each.task_id in met}
 
 
