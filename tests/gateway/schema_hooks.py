@@ -93,6 +93,10 @@ def adjust(body, fits):
             del body[name]
     if body.get("run_at") == "" or (fits and not is_instant(body.get("run_at"))):
         body.pop("run_at", None)
+    # What is over before it is due is refused: a rule between two amounts, which no schema can tell.
+    amounts = [body.get(name) for name in ("ttl", "delay")]
+    if fits and all(isinstance(each, int | float) for each in amounts) and amounts[0] <= amounts[1]:
+        del body["ttl"]
 
 
 def as_utf8(headers):
