@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from perdure import mistakes
+from perdure.domain import likeness
 from perdure.domain.retry import Retry
 from perdure.domain.states import JobState
 
@@ -58,5 +59,5 @@ def test_of_many_choices_none_is_told_but_the_nearest():
 
 
 def test_a_very_long_name_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(mistakes.difflib, "get_close_matches", lambda *_: pytest.fail("compared"))
-    assert mistakes.unknown_field("x" * (mistakes.GIVEN_MAX_CHARS + 1), ["a"]).endswith("; there is a")
+    monkeypatch.setattr(likeness.difflib, "get_close_matches", lambda *_: pytest.fail("compared"))
+    assert mistakes.unknown_field("x" * (likeness.GIVEN_MAX_CHARS + 1), ["a"]).endswith("; there is a")

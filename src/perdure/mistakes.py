@@ -1,6 +1,5 @@
 """What a decoder found wrong with a value, in words that say what would be right."""
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -11,12 +10,11 @@ import msgspec
 from msgspec import inspect
 
 from perdure.domain import ids
+from perdure.domain.likeness import did_you_mean
 from perdure.errors import Invalid
 
 SHOWN_CHOICES = 30
 """Of more than so many only the nearest is told."""
-GIVEN_MAX_CHARS = 100
-"""Nothing is near to what is longer, and comparing costs time for each character."""
 
 EXAMPLE_INSTANT = "2026-12-01T08:00:00Z"
 
@@ -111,9 +109,8 @@ def _under(place: str, name: str) -> str:
 
 
 def _instead(given: str, choices: list[str]) -> str:
-    near = difflib.get_close_matches(given, choices, 1) if len(given) <= GIVEN_MAX_CHARS else ()
-    if near:
-        return f"; did you mean {near[0]!r}?"
+    if meant := did_you_mean(given, choices):
+        return meant
     return f"; there is {', '.join(choices)}" if 0 < len(choices) <= SHOWN_CHOICES else ""
 
 

@@ -3,7 +3,6 @@
 Later sources win: defaults, then the TOML file that `PERDURE_CONFIG` names, then `PERDURE_*`, then arguments.
 """
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import msgspec
 from perdure import mistakes
 from perdure.domain import limits
 from perdure.domain.attempt import CAPTURED_LEVELS
+from perdure.domain.likeness import did_you_mean
 from perdure.domain.policy import DEFAULT_ORGANIZATION
 from perdure.domain.ranges import RANGES
 from perdure.domain.states import ENDED
@@ -110,7 +110,8 @@ class Settings:
 
     concurrency: int = _setting(20, "How many tasks a worker runs at once.")
     prefetch: int | None = _setting(
-        None, "How many more tasks a worker holds ready; unset: as many as it runs, at most 10."
+        None,
+        "How many more tasks a worker holds ready; unset: the work of 20 ms, at most three times as many as it runs.",
     )
     queues: tuple[str, ...] | None = _setting(
         None, "The queues that a worker serves; unset: `default` and those of its kinds.", "names, by comma"
@@ -249,9 +250,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in known or name.startswith(_NOT_SETTINGS):
             continue
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        sentences.append(f"{name} is not a setting and changes nothing{hint}")
+        sentences.append(f"{name} is not a setting and changes nothing{did_you_mean(name, known, str)}")
     return sentences
 
 
@@ -333,9 +332,8 @@ def _converted(said: Mapping[str, Any], source: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in said.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise Invalid(f"there is no setting {name!r} (said by {source}){hint}", field=name)
+            meant = did_you_mean(name, known, str)
+            raise Invalid(f"there is no setting {name!r} (said by {source}){meant}", field=name)
         kind = hints[name]
         if kind in (tuple[str, ...], tuple[str, ...] | None) and isinstance(value, str):
             value = [part.strip() for part in value.split(",") if part.strip()]

@@ -1,11 +1,11 @@
 """From the arguments of a submit to a call: which are options, which are the handler's fields."""
 
-import difflib
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from perdure.app.node import Node
 from perdure.app.task import OPTION_NAMES, PLAIN, Call, Task, is_plain, is_result, refuse_result_inside
+from perdure.domain.likeness import did_you_mean
 from perdure.errors import Invalid, Misuse
 
 Target = Task[..., Any] | Call[Any] | str
@@ -70,9 +70,9 @@ def _bound(
     except Invalid as problem:
         known = {*task.handler.parameters, *OPTION_NAMES}
         for name in fields:
-            near = [] if name in known else difflib.get_close_matches(name, sorted(known), 1)
-            if near:
-                raise Invalid(f"{problem.message}; did you mean {near[0]!r}?", **problem.fields) from None
+            meant = "" if name in known else did_you_mean(name, known)
+            if meant:
+                raise Invalid(problem.message + meant, **problem.fields) from None
         raise
 
 

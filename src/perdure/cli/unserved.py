@@ -1,11 +1,11 @@
 """Telling of tasks that nobody is there to run."""
 
-import difflib
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from perdure.cli.output import write_note
 from perdure.cli.session import Session
+from perdure.domain.likeness import did_you_mean
 from perdure.domain.limits import SECOND_US
 from perdure.store.views import WorkerView
 
@@ -37,11 +37,9 @@ async def note_new_kinds(session: Session, kinds: Collection[str]) -> None:
     """Write a note for each of these kinds that no worker ever had, with the one that may be meant."""
     known = [each.name for each in await session.operations.kinds(session.principal)]
     for kind in sorted({*kinds}.difference(known)):
-        near = difflib.get_close_matches(kind, known, 1)
-        meant = f"; did you mean {near[0]}?" if near else ""
         write_note(
             f"the kind {kind} is new to this store: tasks submitted before its first worker keep the usual options, not"
-            f" its limits and retries{meant}"
+            f" its limits and retries{did_you_mean(kind, known, str)}"
         )
 
 

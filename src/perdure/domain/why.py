@@ -4,12 +4,12 @@ What is told here and what a claim does must never differ: a test blocks tasks i
 told, the next claim by a worker that fits has to take the task.
 """
 
-import difflib
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from perdure.domain.gate import GateSort
+from perdure.domain.likeness import nearest
 from perdure.domain.states import HELD, WAITING, TaskState
 
 SHOWN_MAX = 10
@@ -288,8 +288,8 @@ def _no_worker(standing: Standing, servers: Sequence[Server]) -> Obstacle:
         return Obstacle(ObstacleSort.NO_WORKER, text, f"start a worker for queue {standing.queue!r}")
     if not any(standing.kind in server.kinds for server in serving):
         text = f"none of {_counted(len(serving), 'worker')} in queue {standing.queue!r} has kind {standing.kind!r}"
-        near = difflib.get_close_matches(standing.kind, sorted({kind for each in serving for kind in each.kinds}), 1)
-        meant = f", or was {near[0]!r} meant?" if near else ""
+        near = nearest(standing.kind, {kind for each in serving for kind in each.kinds})
+        meant = f", or was {near!r} meant?" if near is not None else ""
         return Obstacle(ObstacleSort.NO_WORKER, text, f"start a worker that has {standing.kind!r}{meant}", by)
     needed = ", ".join(standing.capabilities)
     text = f"no worker with kind {standing.kind!r} in queue {standing.queue!r} has what it needs: {needed}"

@@ -1,6 +1,5 @@
 """perdure's own format: a `JobRequest` written as YAML or JSON, refused with the place of what is wrong."""
 
-import difflib
 import re
 from typing import NoReturn
 
@@ -8,6 +7,7 @@ import msgspec
 
 from perdure import mistakes
 from perdure.documents import fault_in
+from perdure.domain.likeness import nearest
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
 from perdure.jobfile.dag import check_dag, parent_name
 from perdure.jobfile.document import Document, Path, steps_of, written
@@ -59,8 +59,8 @@ def _refuse_shape(document: Document, error: msgspec.ValidationError) -> NoRetur
 
 
 def _refuse_unknown(document: Document, path: Path, field: str, known: tuple[str, ...]) -> NoReturn:
-    near = [each for each in known if each.startswith(field)] or difflib.get_close_matches(field, known, n=1)
-    advice = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(known))}" if known else ""
+    near = next((each for each in known if each.startswith(field)), None) or nearest(field, known)
+    advice = f"; did you mean {near!r}?" if near else f"; known are {', '.join(sorted(known))}" if known else ""
     what = f"{written(path)} has" if path else "a job has"
     document.refuse((*path, field), f"{what} no field {field!r}{advice}")
 
