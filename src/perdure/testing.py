@@ -262,6 +262,7 @@ class _TestPatience(Patience):
         try:
             await asyncio.wait({waiting, looking}, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
+                looking.result()  # Where the store is closed, that is what is wrong.
                 raise Misuse(
                     "nothing will run: time stands still in a TestApp, and it works only when it is told; call"
                     " run_until_idle() or advance(seconds) before you wait for a result"
@@ -270,7 +271,7 @@ class _TestPatience(Patience):
         finally:
             looking.cancel()
             waiting.cancel()
-            await asyncio.wait({waiting, looking})
+            await asyncio.gather(waiting, looking, return_exceptions=True)
 
     async def _look(self) -> None:
         while not await self._stands_still(STILL_SECONDS):

@@ -10,6 +10,7 @@ import pydantic
 import pytest
 
 import perdure
+from perdure.app import patience
 from perdure.testing import TestApp
 
 
@@ -205,6 +206,16 @@ async def test_who_waits_where_no_worker_is_is_told_so_in_the_log(app, caplog):
         )
         async with app.worker():
             assert await waiting == "Hello, Ann"
+
+
+async def test_a_wait_that_is_over_does_not_go_on_for_what_is_in_the_way(monkeypatch):
+    monkeypatch.setattr(patience, "EXPLAIN_SECONDS", 0.01)
+
+    async def wait():
+        raise perdure.WaitTimedOut("not ended after 1 s", timeout=1)
+
+    with pytest.raises(perdure.WaitTimedOut, match=r"^not ended after 1 s$"):
+        await asyncio.wait_for(patience.Patience().bear(wait(), asyncio.Event().wait), 30)
 
 
 async def test_a_wait_that_is_over_says_what_the_task_waits_for(app):

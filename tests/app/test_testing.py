@@ -60,6 +60,17 @@ async def test_who_waits_before_anything_was_run_is_told_what_to_call(app, monke
         assert await handle.result() == "hello"
 
 
+async def test_who_waits_on_a_store_that_fails_is_told_of_that(app):
+    async def stands_still(seconds: float) -> bool:
+        raise perdure.StoreUnreachable("the store is closed")
+
+    async with TestApp(app):
+        handle = await app.submit("echo", text="hello")
+        app.patience._stands_still = stands_still
+        with pytest.raises(perdure.StoreUnreachable, match="the store is closed"):
+            await handle.result()
+
+
 async def test_who_waits_while_the_test_works_gets_the_result(app, monkeypatch):
     monkeypatch.setattr(testing, "STILL_SECONDS", 0.01)
     looks = 0

@@ -14,6 +14,9 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 10.0
 """For so long nothing is said: a worker may be about to start."""
 
+EXPLAIN_SECONDS = 0.3
+"""For so long, at most, a wait that is over goes on for what its error says."""
+
 _log = logging.getLogger("perdure.wait")
 
 Why = Callable[[], Awaitable[tuple[str, Sequence[Obstacle]]]]
@@ -34,7 +37,7 @@ class Patience:
         except WaitTimedOut as error:
             if error.fields.get("timeout") == 0:
                 raise
-            _, obstacles = await _asked(why)
+            obstacles = await _soon(why)
             because = "".join(f"; {_said(each)}" for each in obstacles[:1])
             raise WaitTimedOut(error.message + because, **error.fields) from None
 
@@ -70,6 +73,15 @@ class Patience:
 
 def _said(obstacle: Obstacle) -> str:
     return f"{obstacle.text}: {obstacle.frees}" if obstacle.sort is ObstacleSort.NO_WORKER else obstacle.text
+
+
+async def _soon(why: Why) -> Sequence[Obstacle]:
+    """What is in the way, if that is told at once: who waits has set a limit."""
+    try:
+        async with asyncio.timeout(EXPLAIN_SECONDS):
+            return (await _asked(why))[1]
+    except TimeoutError:
+        return ()
 
 
 async def _asked(why: Why) -> tuple[str, Sequence[Obstacle]]:
