@@ -141,9 +141,12 @@ async def test_what_is_lost_is_told_in_one_line_of_the_log(caplog: pytest.LogCap
         assert caplog.records == []
         it.ledger.guards = [Guard.LEASE_OVER] * 5
         await it.run()
-    [line] = [each.getMessage() for each in caplog.records]
+        it.ledger.guards = [Guard.LEASE_OVER]
+        await it.run()
+    line, single = [each.getMessage() for each in caplog.records]
     assert line.startswith("5 attempts are lost, for nothing was heard of their workers until their leases were over")
     assert line.endswith("tasks: task, task, task and 2 more")
+    assert single.startswith("1 attempt is lost, for nothing was heard of its worker until its lease was over; task")
 
 
 async def test_a_process_that_has_just_started_doubts_nothing() -> None:

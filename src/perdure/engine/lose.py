@@ -196,8 +196,10 @@ class Lose:
 
 def _tell_of(ended: Sequence[Settling]) -> None:
     """One line for all attempts of a run whose workers said nothing any more."""
-    lost = [each.hold.task_id for each in ended if each.guard in (Guard.LEASE_OVER, Guard.HOLDER)]
-    if lost:
+    lost = [each.hold.task_id for each in ended if each.guard is Guard.LEASE_OVER]
+    if len(lost) == 1:
+        _log.warning("1 attempt is lost, for nothing was heard of its worker until its lease was over; task: %s", *lost)
+    elif lost:
         more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
         _log.warning(
             "%d attempts are lost, for nothing was heard of their workers until their leases were over; tasks: %s%s",
