@@ -57,7 +57,7 @@ def test_a_worker_is_live_drains_is_silent_and_has_left(perdure: Perdure, monkey
     assert state(perdure) == "live"
     on_engine(drain)
     assert state(perdure) == "draining"
-    monkeypatch.setattr(worker, "SILENT_US", -1_000_000_000)
+    monkeypatch.setattr(worker, "SILENT_SECONDS", -1.0)
     assert state(perdure).startswith("silent for ")
     on_engine(leave)
     assert state(perdure) == "left"

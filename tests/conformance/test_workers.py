@@ -1,5 +1,7 @@
 """The workers that a store knows: many are noted as there in one call, and told what they are ordered."""
 
+import pytest
+
 from conformance.making import ORGANIZATION, World, us
 from perdure.store.ledger import WorkerOrder
 
@@ -18,6 +20,14 @@ async def test_many_workers_are_noted_as_there_in_one_call_and_others_are_not(wo
     assert await world.ledger.seen(["a", "c"]) == [WORK, WORK]
     after = await seen_us(world)
     assert after == {**before, "a": before["a"] + us(30), "c": before["c"] + us(30)}
+
+
+async def test_for_how_long_nothing_was_heard_is_told_by_the_clock_of_the_store(world: World) -> None:
+    await world.worker("a")
+    world.advance(30)
+    await world.worker("b")
+    silent = {worker.id: worker.silent for worker in await world.views.workers(ORGANIZATION, None)}
+    assert (silent["a"], silent["b"]) == (pytest.approx(30), 0)
 
 
 async def test_each_is_told_its_own_order_in_the_order_of_asking(world: World) -> None:

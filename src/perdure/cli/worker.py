@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perdure.store.views import WorkerView
 
 DEFAULT_COMMAND = "run"
-SILENT_US = 30_000_000
+SILENT_SECONDS = 30.0
 """Half as long again as the usual time between two signs of life: nothing was heard of it when something should be."""
 
 
@@ -85,10 +85,10 @@ def list_workers(
 
     active_us = None if everything else round(active_since * 1_000_000)
 
-    async def read(session: "Session") -> "tuple[list[WorkerView], int]":
-        return await session.views.workers(session.organization, active_us), session.system.clock.wall_us()
+    async def read(session: "Session") -> "list[WorkerView]":
+        return await session.views.workers(session.organization, active_us)
 
-    workers, now_us = on_store(store, read)
+    workers = on_store(store, read)
     if json:
         write_json({"workers": workers})
         return
@@ -100,7 +100,7 @@ def list_workers(
                 each.name,
                 each.host,
                 each.pid,
-                _state(each, now_us),
+                _state(each),
                 _order(each),
                 counted(each.leases, "task"),
                 each.capacity,
@@ -114,13 +114,12 @@ def list_workers(
     )
 
 
-def _state(worker: "WorkerView", now_us: int) -> str:
+def _state(worker: "WorkerView") -> str:
     """Whether it is there, as far as it said so itself."""
     if worker.left_us is not None:
         return "left"
-    silent_us = now_us - worker.seen_us
-    if silent_us > SILENT_US:
-        return f"silent for {silent_us // 1_000_000} s"
+    if worker.silent is not None and worker.silent > SILENT_SECONDS:
+        return f"silent for {int(worker.silent)} s"
     return "live" if worker.capacity else "draining"
 
 

@@ -204,7 +204,7 @@ class JobTaskView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker as it said of itself, with what it holds now."""
+    """A worker as it said of itself, with what it holds now. `silent`: seconds since `seen_us`, as the store counts."""
 
     id: str
     name: str
@@ -225,6 +225,7 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     registered_us: int
     seen_us: int
     left_us: int | None = None
+    silent: float | None = None
 
 
 class QueueView(msgspec.Struct, frozen=True, kw_only=True):

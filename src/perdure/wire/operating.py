@@ -70,7 +70,7 @@ class Purged(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Worker(msgspec.Struct, kw_only=True, frozen=True):
-    """A worker as it said of itself, with what it holds now."""
+    """A worker as it said of itself, with what it holds now. `silent`: seconds since `seen_at`, as the store counts."""
 
     id: str
     name: str
@@ -90,6 +90,7 @@ class Worker(msgspec.Struct, kw_only=True, frozen=True):
     registered_at: datetime
     seen_at: datetime
     left_at: datetime | None = None
+    silent: float | None = None
 
 
 class Workers(msgspec.Struct, kw_only=True, frozen=True):

@@ -24,7 +24,8 @@ SELECT coalesce(json_agg(json_build_object(
     'ordered_us', workers.ordered_us,
     'registered_us', workers.registered_us,
     'seen_us', workers.seen_us,
-    'left_us', workers.left_us
+    'left_us', workers.left_us,
+    'silent', greatest(0, %(now)s::bigint - workers.seen_us) / 1e6
 ) ORDER BY workers.seen_us DESC, workers.id), '[]')::text
 FROM perdure_workers AS workers
 WHERE workers.seen_us >= %(since)s::bigint

@@ -21,7 +21,8 @@ SELECT json_group_array(json_object(
     'ordered_us', workers.ordered_us,
     'registered_us', workers.registered_us,
     'seen_us', workers.seen_us,
-    'left_us', workers.left_us
+    'left_us', workers.left_us,
+    'silent', max(0, :now - workers.seen_us) / 1e6
 ) ORDER BY workers.seen_us DESC, workers.id)
 FROM perdure_workers AS workers INDEXED BY perdure_workers_by_seen
 WHERE workers.seen_us >= :since
