@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Perdure
+from perdure.cli import job_run
 from perdure.cli.worker_processes import worker_command
 
 DIAMONDS = 4
@@ -280,3 +281,24 @@ def test_a_delay_that_the_file_asks_for_is_no_overhead(perdure: Perdure, job: di
     assert (told["asked"], told["critical_path"], told["ideal"]) == (1.5, 1.5, 1.5)
     assert told["makespan"] - told["bound"] == pytest.approx(told["overhead_ms_per_task"] / 1000)
     assert "are delays and retries" in perdure("job", "run", "late.json").out
+
+
+def test_of_very_many_tasks_that_were_tried_again_only_some_are_asked_for_their_attempts(
+    perdure: Perdure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"flaky_{abs(hash(tmp_path)):x}"
+    (tmp_path / f"{module}.py").write_text(
+        "import perdure\n"
+        "app = perdure.App()\n"
+        '@app.task("flaky", retry=perdure.Retry(2, backoff="fixed", base=0, jitter=0))\n'
+        "def flaky(*, ctx: perdure.Context) -> None:\n"
+        "    if ctx.attempt == 1:\n"
+        '        raise ValueError("not yet")\n'
+    )
+    tasks = [{"name": name, "kind": "flaky"} for name in "abc"]
+    (tmp_path / "flaky.json").write_text(json.dumps({"name": "flaky", "tasks": tasks}))
+    told = "more than 2 tasks were tried again: what the others waited for that counts as overhead"
+    for limit, is_told in ((3, False), (2, True)):
+        monkeypatch.setattr(job_run, "TRIED_MAX", limit)
+        answer = perdure("job", "run", "flaky.json", "--app", f"{module}:app", "--json")
+        assert (answer.code, told in answer.err) == (0, is_told), answer.err

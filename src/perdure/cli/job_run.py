@@ -41,6 +41,8 @@ STARTED_EVERY = 0.02
 """Seconds between two looks for workers that are starting."""
 START_SECONDS = 30.0
 """How long workers may take to register."""
+TRIED_MAX = 1_000
+"""Of so many tasks that were tried again it is read how long that took: one after the other, after the run."""
 STORE_VARIABLE = variable("store")
 
 
@@ -161,17 +163,28 @@ async def _waits(opened: Session, job_file: JobFile, job: "JobView") -> Waits:
     for task in job_file.request.tasks:
         if task.run_at is not None:
             not_before[task.name] = max(0.0, (task.run_at - began).total_seconds())
+    return Waits(not_before, await _tried(opened, job))
+
+
+async def _tried(opened: Session, job: "JobView") -> dict[str, float]:
+    """The seconds from the first attempt to the last, by the names of the tasks that were tried again."""
     tried: dict[str, float] = {}
     cursor: str | None = None
     while True:
         page = await opened.views.tasks(opened.organization, TaskFilter(job=job.id), LIST_MAX_ROWS, cursor)
         for view in page.rows:
             if view.attempt > 1 and view.name is not None:
+                if len(tried) == TRIED_MAX:
+                    write_note(
+                        f"more than {TRIED_MAX:,} tasks were tried again: what the others waited for that counts as"
+                        " overhead"
+                    )
+                    return tried
                 attempts = await opened.views.attempts(opened.organization, view.id)
                 tried[view.name] = (attempts[-1].leased_us - attempts[0].leased_us) / 1_000_000
         cursor = page.cursor
         if cursor is None:
-            return Waits(not_before, tried)
+            return tried
 
 
 async def _submit(opened: Session, job_file: JobFile) -> str:
