@@ -275,7 +275,7 @@ async def test_what_a_handler_sets_in_its_context_stays_with_it(
 
     registry.add("mark", leave_a_mark)
     leases = [source.offer("mark", {"wait": wait}) for wait in (False, False, True, False, True, False)]
-    start_worker(concurrency=1)
+    start_worker(concurrency=1, prefetch=1)
     for lease in leases:
         assert await source.ended(lease) == Succeeded(Body(b'["clean","dirty"]'))
 

@@ -38,8 +38,6 @@ from perdure.worker.worker_settings import WorkerSettings
 logger = logging.getLogger("perdure.worker")
 
 LISTEN_SECONDS = 60.0
-CAPACITY_FACTOR = 2
-"""The store counts what has ended and is on its way to be settled as held, too."""
 
 
 class Worker:
@@ -155,8 +153,8 @@ class Worker:
             self._rest.ring()
 
     def _capacity(self) -> int:
-        room = self.concurrency + self.settings.prefetch_for(self.concurrency)
-        return 0 if self._is_ending() else CAPACITY_FACTOR * room  # It is seen to drain by that.
+        """How many leases it may hold; none any more once it is about to end, which is seen by that."""
+        return 0 if self._is_ending() else self.settings.capacity_for(self.concurrency)
 
     async def run(self) -> Ending:
         """Work until drained. Returns why it ended. Cancelling it is like `abandon`, except that it raises."""
@@ -266,12 +264,10 @@ class Worker:
         """How many leases there is room for; 0 while it is not worth asking."""
         if self.order is not WorkerOrder.WORK:
             return 0
-        lanes, prefetch = self._lanes, self._prefetch.allowed(self.concurrency)
+        lanes = self._lanes
         assert lanes is not None
-        busy, waiting = lanes.active, len(lanes.waiting)
-        if busy >= self.concurrency and waiting * 2 >= prefetch:
-            return 0
-        room = min(self.concurrency + prefetch - busy - waiting, self._capacity() - len(self._held), CLAIM_MAX_TASKS)
+        room = self._prefetch.room(self.concurrency, lanes.active, len(lanes.waiting))
+        room = min(room, self._capacity() - len(self._held), CLAIM_MAX_TASKS)
         if self.settings.max_tasks is not None:
             room = min(room, self.settings.max_tasks - self._claimed)
         return max(room, 0)
@@ -283,6 +279,7 @@ class Worker:
         call = self._source.claim(self.id, wanted := min(wanted, FIRST_MAX_TASKS if self._dry else wanted), wait=wait)
         leases = (await self._leaving.unless_set(call) or []) if wait else await call
         answered_us = self._clock.monotonic_us()
+        self._prefetch.claimed(len(leases), wanted, answered_us)
         self._dry = len(leases) < wanted and not wait
         if self._dry:
             self._pace.looked(answered_us, bool(leases))
@@ -369,7 +366,7 @@ class Worker:
 
     def _finished(self, held: HeldAttempt, outcome: Outcome | None) -> None:
         if held.started_us is not None:
-            self._prefetch.note(self._clock.monotonic_us() - held.started_us)
+            self._prefetch.note(self._clock.monotonic_us() - held.started_us, len(held.lease.payload.data))
         if outcome is not None and self._handled is not None:
             self._handled(held, outcome)
         if outcome is None or held.lost:

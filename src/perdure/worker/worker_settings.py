@@ -7,7 +7,11 @@ from perdure.domain.attempt import CAPTURED_LEVELS
 from perdure.domain.ranges import RANGES
 from perdure.errors import Invalid
 
-PREFETCH_DEFAULT = 10
+PREFETCH_MIN = 10
+CAPACITY_FACTOR = 2
+"""The store counts what has ended and is on its way to be settled as held, too."""
+PREFETCH_FACTOR = 3
+"""Where nothing else is set, at most so many times the slots wait their turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,9 +21,11 @@ class WorkerSettings:
     concurrency: int = 20
     """How many handlers run at once."""
     prefetch: int | None = None
-    """How many more leases may wait their turn here, so that a freed slot need not wait for a claim; `None`: the
-    smaller of `concurrency` and 10. It is used only while handlers take less than a second on the average, and what
-    waits for 5 seconds goes back, because what waits here runs nowhere else.
+    """How many more leases may wait their turn here, so that a freed slot need not wait for a claim; `None`: so many
+    that what is here is done within 20 ms at the pace of late, at least the smaller of `concurrency` and 10, at most
+    three times `concurrency`; beyond the least, what waits for a quarter of a second goes back. It is used only while
+    handlers take less than a second on the average, and what waits for 5 seconds goes back in any case, because what
+    waits here runs nowhere else.
     """
     queues: tuple[str, ...] | None = None
     """Which lines of work; `None`: `default` and the default queues of the registered kinds."""
@@ -70,5 +76,9 @@ class WorkerSettings:
             raise Invalid(f"at most {limits.CAPABILITIES_MAX} capabilities", field="capabilities")
 
     def prefetch_for(self, concurrency: int) -> int:
-        """How many leases may wait beside `concurrency` running ones."""
-        return min(concurrency, PREFETCH_DEFAULT) if self.prefetch is None else self.prefetch
+        """How many leases may wait beside `concurrency` running ones, however short handlers are."""
+        return PREFETCH_FACTOR * concurrency if self.prefetch is None else self.prefetch
+
+    def capacity_for(self, concurrency: int) -> int:
+        """How many leases it may hold at once: what has ended and is on its way to be settled counts, too."""
+        return CAPACITY_FACTOR * (concurrency + self.prefetch_for(concurrency))
