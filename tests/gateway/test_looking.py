@@ -139,6 +139,13 @@ async def test_a_drained_worker_is_told(asker: Asker):
     assert beat.json == {"order": "drain"}
 
 
+async def test_for_how_long_a_worker_is_silent_is_told_in_seconds(asker: Asker):
+    worker = await registered(asker)
+    [told] = (await asker.ask("GET", "/v1/workers")).json["workers"]
+    assert told["id"] == worker
+    assert 0 <= told["silent"] < 60
+
+
 async def test_counts_and_settings_are_told(asker: Asker):
     await submitted(asker)
     counts = (await asker.ask("GET", "/v1/meta/tasks")).json
