@@ -128,6 +128,8 @@ class DutyRunner:
             return swept, duty.rest_us
         longest_us = max(QUIET_US, duty.interval_us) if swept.quiet else duty.interval_us
         wait_us = round(longest_us * (1.0 - self._chance.uniform(0.0, JITTER)))
+        if swept.again_in_us is not None:
+            wait_us = min(wait_us, max(swept.again_in_us, duty.rest_us))
         if swept.next_us is None:
             return swept, wait_us
         due_us = await self._until(swept.next_us)

@@ -14,7 +14,7 @@ from perdure.store.postgres.folding import Folds
 from perdure.store.postgres.grants import Catalogue, Fitting, Grants
 from perdure.store.postgres.heads import Heads, Take
 from perdure.store.postgres.marks import Marks
-from perdure.store.postgres.passed import Passed
+from perdure.store.postgres.passed import Looks, Passed
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.ageing import Ageing
@@ -35,6 +35,8 @@ GUESS_AGAIN_US = limits.SECOND_US
 """After a guess was wrong, none is made for so long."""
 TURNS_MAX = 16
 """How often a claim looks again, where the next tasks of keys that take turns joined while it went on."""
+TOGETHER_US = limits.SECOND_US
+"""What is to be looked at again within so long is looked at by one claim."""
 ROUNDS_MAX = 3
 """How often a claim looks again when others took what it had seen."""
 
@@ -62,9 +64,8 @@ class _Worker(NamedTuple):
 class Claims:
     """Claims of one process, with what it remembers between them. Used by one thread at a time.
 
-    `folds` fold changes of counts on the way, after a claim. `due` and `overdue` know from where on to look for what
-    time has brought, before one. `remind` is told after how many microseconds a worker that got less than it wanted is
-    to claim once more: by then what this claim has not looked at is looked at.
+    `folds` fold changes of counts on the way, after a claim. `remind` is told after how many microseconds a worker that
+    got less than it wanted is to claim once more: then it is time for what this claim has not looked at.
     """
 
     def __init__(
@@ -72,16 +73,14 @@ class Claims:
         clock: Clock | None = None,
         folds: Folds | None = None,
         remind: Callable[[int], None] = lambda delay_us: None,
-        due: Passed | None = None,
-        overdue: Passed | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self._marks = Marks(clock)
         self._catalogue = Catalogue(clock, self._marks.keep_only)
         self._heads = Heads(clock, self._marks)
         self._folds = folds or Folds(clock)
-        self._due = due or Passed(clock.monotonic_us)
-        self._overdue = overdue or Passed(clock.monotonic_us)
+        self._due, self._overdue = Passed(clock.monotonic_us), Passed(clock.monotonic_us)
+        """From where on to look for what time has brought, before a claim."""
         self._remind = remind
         self._monotonic_us = clock.monotonic_us
         self._known: dict[str, _Worker] = {}
@@ -158,24 +157,36 @@ class Claims:
         """Lock the worker's row, so that no other claim of it goes on beside this one; and do first what time has
         done.
         """
-        due, overdue = self._due.look(tx), self._overdue.look(tx)
-        found = tx.run("claim_look", worker=worker_id, due_since=due.since_us, overdue_since=overdue.since_us)
+        looks = Looks(self._due.look(tx), self._overdue.look(tx))
+        found = tx.run("claim_look", worker=worker_id, **looks.bindings)
+        looks.answered()
         worker = _worker_of(worker_id, found)
         if worker is None:
             return None
         if worker.due_us is not None:
-            sweep_due(tx, limits.SWEEP_MAX_TASKS, due.since_us)
+            sweep_due(tx, limits.SWEEP_MAX_TASKS, looks.due.since_us)
         if worker.overdue_us is not None:
-            sweep_overdue(tx, limits.SWEEP_MAX_TASKS, overdue.since_us)
-        due.found(worker.due_us)
-        overdue.found(worker.overdue_us)
+            sweep_overdue(tx, limits.SWEEP_MAX_TASKS, looks.overdue.since_us)
+        looks.found(worker.due_us, worker.overdue_us)
         return worker
 
     def _remind_when_committed(self, tx: Transaction, begun_us: int) -> None:
-        """Something may be there all the same: below the marks, or in a lane that is not known yet."""
-        delay_us = max(self._marks.look_again_us, self._catalogue.load_all_us) - self._monotonic_us()
-        if min(self._marks.looked_us, self._catalogue.loaded_us) < begun_us:
-            tx.after_commit(lambda: self._remind(max(0, delay_us)))
+        """Something may be there all the same: below the marks, in a lane that is not known yet, or entered late."""
+
+        def remind() -> None:
+            looks = [
+                (self._marks.looked_us, self._marks.look_again_us),
+                (self._catalogue.loaded_us, self._catalogue.load_all_us),
+                (self._due.whole.begun_us, self._due.whole.again_us),
+                (self._overdue.whole.begun_us, self._overdue.whole.again_us),
+            ]
+            owed = sorted(again_us for looked_us, again_us in looks if looked_us < begun_us)
+            if owed:
+                # One claim for several looks; but none waits long for another that takes long, and so is rare.
+                again_us = max(each for each in owed if each <= owed[0] + TOGETHER_US)
+                self._remind(max(0, again_us - self._monotonic_us()))
+
+        tx.after_commit(remind)
 
     def _remember(self, worker: _Worker) -> None:
         if len(self._known) >= KNOWN_MAX:
@@ -200,19 +211,19 @@ class Claims:
             return None
         below, stale = self._marks.below(fitting.rank), self._catalogue.stale
         takes, _ = self._takes(tx, fitting, len(leases))
-        due, overdue = self._due.look(tx), self._overdue.look(tx)
-        since = {"due_since": due.since_us, "overdue_since": overdue.since_us}
-        asked = [("claim_look", {"worker": worker_id, **since}), ("claim", _bindings(tx, guess, leases, takes))]
+        looks = Looks(self._due.look(tx), self._overdue.look(tx))
+        look = {"worker": worker_id, **looks.bindings}
+        asked = [("claim_look", look), ("claim", _bindings(tx, guess, leases, takes))]
         asked += [("claim_late", {"stretches": batch(below)})] * bool(below)
         asked += [("claim_lanes", {"above": 0})] * stale
         found, rows, *more = tx.run_together(asked)
+        looks.answered()
         worker = _worker_of(worker_id, found)
         if worker is None or not worker.as_guessed(guess):
             del self._known[worker_id]
             self._guess_again_us = begun_us + GUESS_AGAIN_US
             raise collided("a worker's row is not what it was")
-        due.found(None)
-        overdue.found(None)
+        looks.found(None, None)
         self._known[worker_id] = worker
         late = _decode(more.pop(0)[0][0]) if below else []
         if below:

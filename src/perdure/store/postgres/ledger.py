@@ -9,13 +9,15 @@ from perdure.store.ledger import Doubtful, Swept
 from perdure.store.postgres import growing, job_submission, renewing, settling, submission
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.folding import Folds
-from perdure.store.postgres.passed import Passed
+from perdure.store.postgres.passed import Look, Passed
 from perdure.store.relational import doubting, sweeping
 from perdure.store.relational.flow import announcing
 from perdure.store.relational.ledger import RelationalLedger, Shapes
 from perdure.store.relational.operation import Writer
 from perdure.store.relational.views import Readers
 
+LOOKS_EVERY_US = 50_000
+"""Duties look from the beginning that often where it is cheap. They do not run more often."""
 STRAYS_EVERY_US = 60 * SECOND_US
 """Attempts of workers that have no row are looked for so rarely: nothing leaves any, and it reads all the dead ones."""
 
@@ -30,10 +32,11 @@ class PostgresLedger(RelationalLedger):
     def __init__(self, writer: Writer, readers: Readers, remind: Callable[[int], None]) -> None:
         clock = SystemClock()
         self._folds = Folds(clock)
-        self._due, self._overdue = Passed(clock.monotonic_us), Passed(clock.monotonic_us)
+        # Of their own: claims that look all the time would never leave duties the look that they owe to a hint.
+        self._due, self._overdue = (Passed(clock.monotonic_us, LOOKS_EVERY_US) for _ in range(2))
         self._monotonic_us = clock.monotonic_us
         self._strays_us = 0
-        claims = Claims(clock, self._folds, remind, due=self._due, overdue=self._overdue)
+        claims = Claims(clock, self._folds, remind)
         shapes = Shapes(
             submission.submit,
             job_submission.submit_jobs,
@@ -51,18 +54,14 @@ class PostgresLedger(RelationalLedger):
         def act(tx: Any) -> Swept:
             self._folds.fold_if_time(tx)
             look = self._due.look(tx)
-            swept = sweeping.promote(tx, limit, look.since_us)
-            look.found(_come(tx, swept))
-            return swept
+            return _looked(look, sweeping.promote(tx, limit, look.since_us, look.answered))
 
         return await self._act(act)
 
     async def expire(self, limit: int) -> Swept:
         def act(tx: Any) -> Swept:
             look = self._overdue.look(tx)
-            swept = sweeping.expire(tx, limit, look.since_us)
-            look.found(_come(tx, swept))
-            return swept
+            return _looked(look, sweeping.expire(tx, limit, look.since_us, look.answered))
 
         return await self._act(act)
 
@@ -75,6 +74,8 @@ class PostgresLedger(RelationalLedger):
         return await self._readers.read(lambda tx: doubting.find_doubtful(tx, limit, strays))
 
 
-def _come(tx: Any, swept: Swept) -> int | None:
-    """The first instant that a sweep has left, if it has come."""
-    return swept.next_us if swept.next_us is not None and swept.next_us <= tx.now_us else None
+def _looked(look: Look, swept: Swept) -> Swept:
+    """What a sweep has done, and when to run again."""
+    look.found(swept.next_us)
+    again_in_us = look.again_in_us
+    return swept if again_in_us is None else swept._replace(quiet=False, again_in_us=again_in_us)

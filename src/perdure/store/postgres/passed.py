@@ -6,7 +6,9 @@ entered further back all the same, because its transaction committed late, is fo
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
+from perdure.store.postgres.marks import LATE_EVERY_US
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.postgres.whole_looks import WholeLooks
 
@@ -21,31 +23,72 @@ class Passed:
     Like marks these are hints: a process that has none yet finds the same.
     """
 
-    def __init__(self, monotonic_us: Callable[[], int]) -> None:
-        self._monotonic_us = monotonic_us
-        self._whole = WholeLooks(monotonic_us)
+    def __init__(self, monotonic_us: Callable[[], int], every_us: int = LATE_EVERY_US) -> None:
+        self.monotonic_us = monotonic_us
+        self.whole = WholeLooks(monotonic_us, every_us)
         self._since_us = BEGINNING_US
 
     def look(self, tx: Transaction) -> "Look":
         """Begin to look for what is due at the instant of a transaction."""
-        begun_us = self._monotonic_us()
-        since_us = BEGINNING_US if self._whole.is_time else self._since_us
+        return Look(self, tx, BEGINNING_US if self.whole.is_time else self._since_us)
 
-        def found(first_us: int | None) -> None:
-            tx.after_commit(lambda: self._found(since_us, tx.now_us, first_us, begun_us))
-
-        return Look(since_us, found)
-
-    def _found(self, since_us: int, now_us: int, first_us: int | None, begun_us: int) -> None:
-        if since_us == BEGINNING_US:
-            self._whole.looked(begun_us)
-        passed_us = now_us - ENTERED_LATE_US
-        self._since_us = passed_us if first_us is None else min(first_us, passed_us)
+    def remember(self, since_us: int) -> None:
+        """What is due before that has been dealt with."""
+        self._since_us = since_us
 
 
 class Look:
-    """One look, from `since_us` on. `found` is told the first instant that was found, if one has come."""
+    """One look, from `since_us` on."""
 
-    def __init__(self, since_us: int, found: Callable[[int | None], None]) -> None:
+    def __init__(self, passed: Passed, tx: Transaction, since_us: int) -> None:
         self.since_us = since_us
-        self.found = found
+        self._passed = passed
+        self._tx = tx
+        # The transaction's instant goes on while it waits, and what is due by then has not been looked for.
+        self._now_us = tx.now_us
+        self._begun_us = self._ended_us = passed.monotonic_us()
+
+    def answered(self) -> None:
+        """It has been asked what is due: what is done about that, and the waiting for it, are no part of the look."""
+        self._ended_us = self._passed.monotonic_us()
+
+    def found(self, first_us: int | None) -> None:
+        """Remember, once the transaction has committed, which was the first instant that was found, if there is one."""
+        passed_us = self._now_us - ENTERED_LATE_US
+        self._tx.after_commit(lambda: self._remember(passed_us if first_us is None else min(first_us, passed_us)))
+
+    def _remember(self, passed_us: int) -> None:
+        if self.since_us == BEGINNING_US:
+            self._passed.whole.looked(self._begun_us, self._ended_us)
+        self._passed.remember(passed_us)
+
+    @property
+    def again_in_us(self) -> int | None:
+        """After how long to look from the beginning, where this look was none: what has made it necessary may have been
+        entered late.
+        """
+        if self.since_us == BEGINNING_US:
+            return None
+        return max(0, self._passed.whole.again_us - self._passed.monotonic_us())
+
+
+class Looks(NamedTuple):
+    """Looks for what is due and for what is past its TTL or deadline, which one statement answers."""
+
+    due: Look
+    overdue: Look
+
+    @property
+    def bindings(self) -> dict[str, int]:
+        """From where on the statement looks."""
+        return {"due_since": self.due.since_us, "overdue_since": self.overdue.since_us}
+
+    def answered(self) -> None:
+        """As `Look.answered`."""
+        self.due.answered()
+        self.overdue.answered()
+
+    def found(self, due_us: int | None, overdue_us: int | None) -> None:
+        """As `Look.found`."""
+        self.due.found(due_us)
+        self.overdue.found(overdue_us)

@@ -53,7 +53,7 @@ class Sightings:
         whole = self._whole.is_time
         text: str = tx.value(name, marks=batch({} if whole else self._begin()), **bindings)
         if whole:
-            self._whole.looked(begun_us)
+            self._whole.looked(begun_us, self._monotonic_us())
         self._remember(_decode(text).heads, whole)
         return text
 

@@ -1,5 +1,7 @@
 """What time does: due tasks join their lanes, overdue ones end, cascades go on, nobody's tasks fail."""
 
+from collections.abc import Callable
+
 from perdure.domain.limits import LOOK_AHEAD_US
 from perdure.store.ledger import Swept
 from perdure.store.relational import breakers
@@ -7,6 +9,10 @@ from perdure.store.relational.ending import cancel_held_rows, end_waiting, join,
 from perdure.store.relational.gates import free_slots_due, take
 from perdure.store.relational.transaction import Transaction, batch
 from perdure.store.wakeups import Topic
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 def sweep_due(tx: Transaction, count: int, since_us: int = 0) -> int:
@@ -23,9 +29,10 @@ def sweep_due(tx: Transaction, count: int, since_us: int = 0) -> int:
     return max(join(tx), len(freed))
 
 
-def promote(tx: Transaction, count: int, since_us: int = 0) -> Swept:
-    """Let due tasks join their lanes; `since_us` as in `sweep_due`."""
+def promote(tx: Transaction, count: int, since_us: int = 0, answered: Callable[[], None] = _nothing) -> Swept:
+    """Let due tasks join their lanes; `since_us` as in `sweep_due`. Calls `answered` once it knows whether any are."""
     next_us = _due_next(tx, since_us)
+    answered()
     if next_us is None or next_us > tx.now_us:
         return Swept(0, next_us, False, quiet=next_us is None)
     moved = sweep_due(tx, count, since_us) + breakers.tell(tx)
@@ -49,9 +56,10 @@ def sweep_overdue(tx: Transaction, count: int, since_us: int = 0) -> int:
     return expired + end_waiting(tx)
 
 
-def expire(tx: Transaction, count: int, since_us: int = 0) -> Swept:
-    """End waiting tasks past their TTL or deadline; `since_us` as in `sweep_overdue`."""
+def expire(tx: Transaction, count: int, since_us: int = 0, answered: Callable[[], None] = _nothing) -> Swept:
+    """End waiting tasks past their TTL or deadline; `since_us` as in `sweep_overdue`, `answered` as in `promote`."""
     next_us = _overdue_next(tx, since_us)
+    answered()
     if next_us is None or next_us > tx.now_us:
         return Swept(0, next_us, False, quiet=next_us is None)
     moved = sweep_overdue(tx, count, since_us)
