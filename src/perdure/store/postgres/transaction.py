@@ -183,7 +183,9 @@ class Transaction:
     def begin_with(self, gates: Collection[int]) -> None:
         """It will be run again where it has to, and begins with these gates, for which others may keep it waiting.
 
-        While it has some, it waits for no others: so nobody waits at gates for who waits for him.
+        While it has some, it waits for no others that are there: so whoever waits at gates has none himself. Rows of
+        tasks and jobs, and gates that are being made, it may wait for all the same; the server ends one of two that
+        then wait for each other, and that one is run again.
         """
         self._first = gates
         if gates:

@@ -2,7 +2,9 @@
 
 A gate's row is kept from others before its slots are counted, in the order of the gates' names: so a slot that is
 given back and a task that begins to wait for it never miss each other. Whose turn it is at one gate may have others to
-pass, so a transaction comes to gates more than once: it waits for them only while it has none.
+pass, so a transaction comes to gates more than once: it waits for those that are there only while it has none. It may
+still wait for something else while it has some: for rows of a job or of tasks, or for a gate that another transaction
+is making. Where two so wait for each other, the server ends one, which is run again.
 """
 
 from collections.abc import Iterable, Sequence
