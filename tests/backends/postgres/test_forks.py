@@ -1,8 +1,6 @@
 """A forked child has connections and threads of its own; its parent's sessions stay as they are."""
 
-import contextlib
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.postgres.opened import one, opened, plain
+from backends.postgres.opened import channels, one, opened, plain
 from perdure.store.postgres.forking import Inheritance
 from perdure.store.sqlite.forking import ForkGate
 from perdure.store.wakeups import Topic
@@ -50,17 +48,6 @@ async def test_a_child_that_lives_on_does_not_keep_its_parents_sessions_open(pos
         finally:
             os.close(wait)
             os.waitpid(child, 0)
-
-
-def channels() -> set[int]:
-    """The descriptors of this process that are pipes or sockets."""
-    found = set()
-    for descriptor in map(int, os.listdir("/dev/fd")):
-        with contextlib.suppress(OSError):
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-                found.add(descriptor)
-    return found
 
 
 async def test_a_child_keeps_no_pipe_or_connection_of_its_parents_store(postgres_database: str) -> None:

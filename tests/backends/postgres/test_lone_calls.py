@@ -1,14 +1,18 @@
 """A submit that is alone commits by its own statement, on its caller's loop, and is answered whatever comes between."""
 
 import asyncio
+import errno
+import os
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
 
 from backends.postgres.crew import task
-from backends.postgres.opened import end_sessions, one, opened, plain
+from backends.postgres.opened import channels, end_sessions, one, opened, plain
 from perdure.domain.states import TaskState
 from perdure.errors import Misuse, Overloaded, PerdureError
 from perdure.store.ledger import Submitted
@@ -29,17 +33,21 @@ class Sent:
         self.told: list[Answer | psycopg.Error] = []
         self.times = 0
         self.first = asyncio.Event()
+        self.answered = threading.Event()
+        self.session: Session | None = None
         send = Session.send
 
-        def watched(session: Session, statement: Query, hint: str | None, told: Told) -> None:
+        def watched(session: Session, statement: Query, turn: Callable[[], str | None], told: Told) -> None:
             self.times += 1
+            self.session = session
             self.first.set()
 
             def noted(answer: Answer | psycopg.Error) -> None:
                 self.told.append(answer)
+                self.answered.set()
                 told(answer)
 
-            send(session, statement, hint, noted)
+            send(session, statement, turn, noted)
 
         patch.setattr(Session, "send", watched)
 
@@ -164,8 +172,9 @@ async def test_an_answer_that_is_lost_is_asked_for_again(
     def lose(wire: Wire) -> None:
         monkeypatch.setattr(Wire, "look", look)
         with plain(postgres_database) as other:
+            end = time.monotonic() + WAIT
             while one(other, STORED) != "ab":
-                continue
+                assert time.monotonic() < end
         wire.close()
 
     async with opened(postgres_database) as store:
@@ -186,8 +195,7 @@ async def test_a_lock_that_others_hold_is_waited_for_by_turns(postgres_database:
             # Reading goes on, and what gathers behind it is held up with it.
             assert await store.ledger.now_us() > 0
             later = asyncio.ensure_future(submit(store, "c"))
-            while not sent.told:
-                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(sent.answered.wait, WAIT)
             other.rollback()
         assert [*await asyncio.gather(waiting, later)] == [told("b"), told("c")]
     assert sent.written[0] is False
@@ -236,8 +244,108 @@ async def test_a_loop_that_ends_first_holds_up_nobody(postgres_database: str, se
 
         other = threading.Thread(target=asyncio.run, args=(leave(),))
         other.start()
-        while other.is_alive():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(other.join, WAIT)
+        assert not other.is_alive()
         for id in "cde":
             assert await asyncio.wait_for(submit(store, id), WAIT) == told(id)
     check(postgres_database, "abcde")
+
+
+class Interrupted(BaseException):
+    """As a signal handler raises it."""
+
+
+OUT_OF_DESCRIPTORS = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "error", "goes_on"),
+    [
+        (os, "dup", OUT_OF_DESCRIPTORS, True),
+        (asyncio.SelectorEventLoop, "add_reader", OUT_OF_DESCRIPTORS, True),
+        (Session, "send", Interrupted(), True),
+        (Wire, "_send", Interrupted(), False),
+    ],
+)
+async def test_what_is_kept_from_being_sent_the_thread_takes(
+    postgres_database: str, sent: Sent, owner: Any, name: str, error: BaseException, goes_on: bool
+) -> None:
+    raised: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: raised.append(context["exception"]))
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        with pytest.MonkeyPatch.context() as patch:
+
+            def fail(*_: Any) -> None:
+                patch.undo()
+                raise error
+
+            patch.setattr(owner, name, fail)
+            assert await asyncio.wait_for(submit(store, "b"), WAIT) == told("b")
+        assert raised == [each for each in [error] if isinstance(each, Interrupted)]
+        before = sent.times
+        assert await asyncio.wait_for(submit(store, "c"), WAIT) == told("c")
+        assert sent.times - before == goes_on, "the next goes by itself again, unless the connection is another one"
+    check(postgres_database, "abc")
+
+
+async def test_an_answer_that_others_read_on_the_loops_own_thread_is_handed_out(
+    postgres_database: str, sent: Sent
+) -> None:
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        with pytest.MonkeyPatch.context() as patch:
+            # The loop sees nothing to read: the others have been first.
+            patch.setattr(asyncio.SelectorEventLoop, "add_reader", lambda *_: None)
+            waiting = asyncio.ensure_future(submit(store, "b"))
+            await sent.first.wait()
+        assert sent.session is not None
+        sent.session.wire.settle()
+        assert sent.written == [True]
+        assert await asyncio.wait_for(waiting, WAIT) == told("b")
+        assert await asyncio.wait_for(submit(store, "c"), WAIT) == told("c")
+    check(postgres_database, "abc")
+
+
+async def test_calls_of_many_loops_are_each_answered(postgres_database: str) -> None:
+    names = "bcdefghijklmnopqrstuvwxyz"
+
+    async def submit_all(store: PostgresStore, loop: int) -> None:
+        for name in names:
+            pair = [submit(store, f"{name}{loop}{each}") for each in range(1 + loop % 2)]
+            for answer in await asyncio.wait_for(asyncio.gather(*pair), WAIT):
+                assert isinstance(answer, Submitted)
+                assert not answer.replayed
+
+    async with opened(postgres_database) as store:
+        await submit(store, "a")
+        await asyncio.gather(*(asyncio.to_thread(asyncio.run, submit_all(store, loop)) for loop in range(3)))
+    with plain(postgres_database) as other:
+        assert one(other, COUNTED) == 1 + 4 * len(names)
+
+
+async def test_a_forked_child_keeps_nothing_of_the_calls_of_any_loop(postgres_database: str, sent: Sent) -> None:
+    async def leave(store: PostgresStore) -> None:
+        sent.first = asyncio.Event()
+        waiting = asyncio.ensure_future(submit(store, "b"))
+        await sent.first.wait()
+        waiting.cancel()
+
+    with psycopg.connect(postgres_database) as other:
+        before = channels()
+        async with opened(postgres_database) as store:
+            await submit(store, "a")
+            other.execute("LOCK TABLE perdure_count_changes IN ACCESS EXCLUSIVE MODE")
+            await asyncio.to_thread(asyncio.run, leave(store))
+            sent.first = asyncio.Event()
+            waiting = asyncio.ensure_future(submit(store, "c"))
+            await sent.first.wait()
+            assert not sent.told
+            child = os.fork()
+            if child == 0:
+                os._exit(len(channels() - before))
+            _, status = os.waitpid(child, 0)
+            other.rollback()
+            assert os.waitstatus_to_exitcode(status) == 0
+            assert await asyncio.wait_for(waiting, WAIT) == told("c")
+    check(postgres_database, "abc")

@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg.pq import ExecStatus
 
 from perdure.store.postgres.statements import parse
 from perdure.store.postgres.wire import PREPARE_AFTER, Wire
@@ -77,6 +78,13 @@ def test_what_goes_wrong_with_a_later_one_that_nobody_waits_for_is_nobodys_failu
     assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
 
 
+READS_MAX = 10
+
+
+def nothing() -> None:
+    """What has nothing behind it."""
+
+
 def looked(wire: Wire, told: list[Any]) -> None:
     """Look until something is told."""
     while not told:
@@ -87,13 +95,13 @@ def test_what_is_sent_is_told_by_a_look_or_by_whoever_uses_the_wire_next(connect
     wire = Wire(connection, prepare=True)
     for _ in range(PREPARE_AFTER + 2):
         first: list[Any] = []
-        wire.send((ECHO, VALUES), (DIVIDE, (0,)), first.append)
+        wire.send((ECHO, VALUES), lambda: (DIVIDE, (0,)), first.append)
         looked(wire, first)
         second: list[Any] = []
-        wire.send((ECHO, VALUES), None, second.append)
+        wire.send((ECHO, VALUES), nothing, second.append)
         assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
         third: list[Any] = []
-        wire.send((DIVIDE, (0,)), None, third.append)
+        wire.send((DIVIDE, (0,)), nothing, third.append)
         wire.settle()
         assert [first[0].rows, second[0].rows] == [[VALUES]] * 2
         assert [type(each) for each in third] == [errors.DivisionByZero]
@@ -102,10 +110,33 @@ def test_what_is_sent_is_told_by_a_look_or_by_whoever_uses_the_wire_next(connect
 def test_what_is_sent_is_told_when_the_connection_goes(connection: psycopg.Connection[Any]) -> None:
     wire = Wire(connection)
     told: list[Any] = []
-    with pytest.raises(psycopg.DataError):
-        wire.send((ECHO, ("a\x00b", "", True, b"")), None, told.append)
-    assert told == []
-    wire.send((ECHO, VALUES), None, told.append)
+    wire.send((ECHO, VALUES), nothing, told.append)
     wire.close()
-    wire.send((ECHO, VALUES), None, told.append)
+    wire.send((ECHO, VALUES), nothing, told.append)
     assert [type(each) for each in told] == [psycopg.OperationalError] * 2
+
+
+def test_what_goes_behind_is_not_asked_for_where_nothing_can_be_sent(connection: psycopg.Connection[Any]) -> None:
+    wire = Wire(connection)
+    asked: list[None] = []
+    told: list[Any] = []
+    with pytest.raises(psycopg.DataError):
+        wire.send((ECHO, ("a\x00b", "", True, b"")), lambda: asked.append(None), told.append)
+    assert (asked, told) == ([], [])
+    wire.send((ECHO, VALUES), lambda: asked.append(None), told.append)
+    wire.settle()
+    assert (asked, [each.rows for each in told]) == ([None], [[VALUES]])
+
+
+def test_a_look_gives_up_where_somebody_else_has_read_the_answer(connection: psycopg.Connection[Any]) -> None:
+    wire = Wire(connection)
+    told: list[Any] = []
+    wire.send((ECHO, VALUES), nothing, told.append)
+    for _ in range(READS_MAX):
+        read = connection.pgconn.get_result()
+        if read is not None and read.status == ExecStatus.PIPELINE_SYNC:
+            break
+    with pytest.raises(psycopg.OperationalError, match="ended before"):
+        wire.look()
+    assert [type(each) for each in told] == [psycopg.OperationalError]
+    assert connection.closed

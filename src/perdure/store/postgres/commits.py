@@ -1,7 +1,6 @@
-"""Runs what has gathered as transactions on one connection. Used by one thread at a time."""
+"""Runs what has gathered as transactions on one connection. Used by whoever has its turn."""
 
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -12,7 +11,7 @@ from perdure.ambient import SystemClock
 from perdure.domain.limits import SECOND_US
 from perdure.errors import invariant
 from perdure.flush import Call, grouped, merged, share
-from perdure.store.postgres.clock import StoreClock
+from perdure.store.postgres.clock import Reckoned, StoreClock
 from perdure.store.postgres.faults import DATA_FAULTS, is_store_fault, translate
 from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS, HeldUp
 from perdure.store.postgres.lifeline import Lifeline
@@ -20,7 +19,7 @@ from perdure.store.postgres.session import Session
 from perdure.store.postgres.transaction import Reached, Transaction
 from perdure.store.postgres.wire import Answer
 from perdure.store.relational.isolating import Blame, commit, own
-from perdure.store.relational.operation import Operation
+from perdure.store.relational.operation import Lone, Operation
 from perdure.store.wakeups import Topic
 
 REFUSED_PAUSE_US = SECOND_US
@@ -49,7 +48,7 @@ class Quiet:
 
 
 class Commits:
-    """How a flush is run on a connection that writes."""
+    """How a flush is run on a connection that writes: by its thread and, in the session's turn, by callers' loops."""
 
     def __init__(
         self, lifeline: Lifeline, clock: StoreClock, announcing: Announcing, place: str, patience: float
@@ -114,42 +113,50 @@ class Commits:
             raise call.error
         return (call.results or [None])[0]
 
-    def send(self, call: Call, tell: Callable[[], None]) -> int | None:
+    def send(self, call: Call, watch: Callable[[int], None], tell: Callable[[], None]) -> bool:
         """Send the one item of a call as a statement that commits by itself, without waiting for anything.
 
-        `tell` is called, on any thread, when the call has its answer, or has none and has to go another way. Returns a
-        copy of the descriptor that becomes readable before; `None` where that is no way for the call.
+        `watch` is called first, with the descriptor that will become readable, and `tell`, on any thread, when the call
+        has its answer, or has none and has to go another way. Returns whether that is a way for the call; it is none
+        either when this or `watch` raises something.
         """
         alone = call.operation.lone
         with self.lifeline.at_rest() as session:
             if alone is None or session is None or not session.sends or self._monotonic_us() < self._alone_from_us:
-                return None
+                return False
             reckoned = self._clock.reckoned(session.server_start_us)
             lone = None if reckoned is None else alone(call.items, reckoned.now_us)
             if reckoned is None or lone is None:
-                return None
-            hint = self._announcing.turn(lone.topics)
+                return False
             statement = session.dialect.statements[lone.statement]
+            hint: str | None = None
+
+            def turn() -> str | None:
+                nonlocal hint
+                hint = self._announcing.turn(lone.topics)
+                return hint
 
             def told(answer: Answer | psycopg.Error) -> None:
-                rows = answer.rows if isinstance(answer, Answer) else None
-                if rows:
-                    written, server_us = rows[0]
-                    self._clock.showed(server_us, reckoned)
-                    if written:
-                        call.results = [lone.result]
-                        self._announcing.committed(lone.topics, told=hint is not None)
-                if call.results is None:
-                    self._alone_from_us = self._monotonic_us() + REFUSED_PAUSE_US
-                tell()
+                try:
+                    self._came(call, lone, reckoned, answer, told=hint is not None)
+                finally:
+                    tell()
 
-            readable = os.dup(session.connection.fileno())
-            try:
-                session.send((statement, [lone.bindings[name] for name in statement.names]), hint, told)
-            except psycopg.DataError:
-                os.close(readable)
-                return None
-            return readable
+            watch(session.connection.fileno())
+            session.send((statement, [lone.bindings[name] for name in statement.names]), turn, told)
+            return True
+
+    def _came(self, call: Call, lone: Lone, reckoned: Reckoned, answer: Answer | psycopg.Error, *, told: bool) -> None:
+        """What came of a statement that was sent by itself; `told`: with a hint behind it."""
+        rows = answer.rows if isinstance(answer, Answer) else None
+        if rows:
+            written, server_us = rows[0]
+            self._clock.showed(server_us, reckoned)
+            if written:
+                call.results = [lone.result]
+                self._announcing.committed(lone.topics, told=told)
+        if call.results is None:
+            self._alone_from_us = self._monotonic_us() + REFUSED_PAUSE_US
 
     def look(self) -> bool:
         """Read what has come of what was sent, without waiting. False where somebody else uses the session just now."""

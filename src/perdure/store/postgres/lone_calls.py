@@ -9,10 +9,12 @@ nothing depends on a loop that stands still.
 """
 
 import asyncio
+import contextlib
 import os
-import threading
 from collections.abc import Awaitable, Sequence
 from typing import Any
+
+import psycopg
 
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call
@@ -30,10 +32,11 @@ class LoneCalls:
         self._backlog = backlog
         self._commits = commits
         self._pid = os.getpid()
-        self._looking: asyncio.AbstractEventLoop | None = None
-        """The loop that is about to look at the backlog, or will when it has an answer."""
-        self._under_way: _UnderWay | None = None
-        """What was sent last."""
+        self._looking: set[asyncio.AbstractEventLoop] = set()
+        """The loops that are about to look at the backlog, or will when they have an answer. As long as a loop is open,
+        it alone puts itself in and takes itself out.
+        """
+        self._under_way: set[_UnderWay] = set()
 
     @property
     def inherited(self) -> bool:
@@ -42,115 +45,168 @@ class LoneCalls:
 
     def forget(self) -> None:
         """In a forked child: what is under way is its parent's."""
-        if self._under_way is not None:
-            self._under_way.forget()
+        for each in tuple(self._under_way):
+            each.forget()
 
     def gather(self, operation: Operation, items: Sequence[Any]) -> Awaitable[list[Any]]:
         """Let one item travel alone or, if there is more, in the next flush."""
-        loop, looking = asyncio.get_running_loop(), self._looking
-        if looking is loop:
+        loop = asyncio.get_running_loop()
+        if loop in self._looking:
             return self._backlog.add(operation, items, ring=False)
-        if looking is not None and not looking.is_closed():
+        if self._looking and self._others_look():
             return self._backlog.add(operation, items)
-        future = self._backlog.add(operation, items, ring=False)
+        # First this: whatever raises afterwards, what has gathered is looked at.
         self._look_soon(loop)
-        return future
+        return self._backlog.add(operation, items, ring=False)
+
+    def _others_look(self) -> bool:
+        for each in tuple(self._looking):
+            if each.is_closed():
+                self._looking.discard(each)
+        return bool(self._looking)
 
     def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._looking = loop
         loop.call_soon(self._look, loop)
+        self._looking.add(loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._looking = None
+        self._looking.discard(loop)
         if self.inherited or not len(self._backlog):
             return
         call = self._backlog.take_lone(1, loop, asleep=False)
         if call is None:
             self._backlog.nudge()
-            return
-        self._under_way, self._looking = _UnderWay(call, loop, self, self._commits), loop
-        if not self._under_way.send():
-            self._looking = None
-            self.leave_to_thread(call)
-            if call.answered:
-                call.resolve()
+        else:
+            _UnderWay(call, loop, self, self._commits).send()
 
-    def leave_to_thread(self, call: Call) -> None:
-        """Let a call without an answer travel in the next flush. From any thread."""
+    def begun(self, under_way: "_UnderWay", loop: asyncio.AbstractEventLoop) -> None:
+        """A call sets out. On its loop, which looks again when it is over."""
+        self._under_way.add(under_way)
+        self._looking.add(loop)
+
+    def leave_to_thread(self, call: Call) -> bool:
+        """Let a call without an answer travel in the next flush, if there will be one. From any thread."""
         try:
             self._backlog.put_back(call)
         except Misuse as error:
-            # Closed meanwhile: there will be no other flush.
+            # Closed meanwhile.
             call.error = error
+            return False
+        return True
 
-    def over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A call is not under way any more. On its loop, which looks what has gathered meanwhile."""
-        if self._looking is loop:
+    def over(self, under_way: "_UnderWay", loop: asyncio.AbstractEventLoop, *, left: bool) -> None:
+        """A call is not under way any more. On its loop, which looks what has gathered meanwhile.
+
+        `left`: the thread has the call, and gets that too.
+        """
+        self.lost(under_way, loop)
+        if left:
+            self._backlog.nudge()
+        elif len(self._backlog):
             self._look_soon(loop)
+
+    def lost(self, under_way: "_UnderWay", loop: asyncio.AbstractEventLoop) -> None:
+        """Nobody waits for a call any more: its loop has closed. On any thread."""
+        self._under_way.discard(under_way)
+        self._looking.discard(loop)
 
 
 class _UnderWay:
     """A call that was sent by a loop, until the loop has its answer."""
 
-    __slots__ = ("_call", "_calls", "_commits", "_loop", "_readable", "_thread", "_told")
+    __slots__ = ("_call", "_calls", "_commits", "_finished", "_here", "_left", "_loop", "_readable", "_told")
 
     def __init__(self, call: Call, loop: asyncio.AbstractEventLoop, calls: LoneCalls, commits: Commits) -> None:
         self._call = call
         self._loop = loop
-        self._thread = threading.get_ident()
         self._calls = calls
         self._commits = commits
         self._readable: int | None = None
         """A copy of the connection's descriptor: another thread may close that one, and its number be given again."""
+        self._here = False
+        """Whether the loop is in here, and finishes by itself what it finds told when it leaves."""
         self._told = False
+        self._left = False
+        """Whether the thread has the call."""
+        self._finished = False
 
-    def send(self) -> bool:
-        """Send it, if it can go that way."""
-        self._readable = self._commits.send(self._call, self._tell)
-        if self._readable is None:
-            return False
-        if self._told:
-            self._loop.call_soon(self._finish)
-        else:
-            self._read_later()
-        return True
+    def send(self) -> None:
+        """Send it, or leave it to the thread if it cannot go that way."""
+        sent = False
+        try:
+            self._calls.begun(self, self._loop)
+            self._here = True
+            # As where there is no descriptor left. What is wrong with the call itself the thread will find too.
+            with contextlib.suppress(OSError, ValueError, psycopg.Error):
+                sent = self._commits.send(self._call, self._watch, self._tell)
+        finally:
+            # However that ended, by a signal handler that raises too: somebody waits for an answer.
+            if not sent:
+                self._tell()
+            self._leave()
 
-    def _read_later(self) -> None:
-        if self._readable is not None:
-            self._loop.add_reader(self._readable, self._read)
+    def _watch(self, descriptor: int) -> None:
+        self._readable = os.dup(descriptor)
+        self._loop.add_reader(self._readable, self._read)
 
     def _read(self) -> None:
-        readable = self._readable
-        if readable is None or self._calls.inherited:
+        if self._readable is None or self._calls.inherited:
             return
-        looked = self._commits.look()
+        looked = False
+        try:
+            self._here = True
+            looked = self._commits.look()
+        finally:
+            self._leave()
+            if not looked:
+                self._pause()
+
+    def _leave(self) -> None:
+        # In this order, and the other way round where it is told: one of the two sees it, and both may.
+        self._here = False
         if self._told:
             self._finish()
-        elif not looked:
-            self._loop.remove_reader(readable)
-            self._loop.call_later(BUSY_PAUSE_SECONDS, self._read_later)
+
+    def _pause(self) -> None:
+        if self._readable is not None:
+            self._loop.call_later(BUSY_PAUSE_SECONDS, self._read_again)
+            self._loop.remove_reader(self._readable)
+
+    def _read_again(self) -> None:
+        if self._readable is None or self._calls.inherited:
+            return
+        try:
+            self._loop.add_reader(self._readable, self._read)
+        except OSError:
+            self._loop.call_later(BUSY_PAUSE_SECONDS, self._read_again)
 
     def _tell(self) -> None:
         """The call has its answer, or will get none this way. On any thread, one that uses the session."""
+        if self._told:
+            return
         if not self._call.answered:
-            self._calls.leave_to_thread(self._call)
+            self._left = self._calls.leave_to_thread(self._call)
         self._told = True
-        if threading.get_ident() != self._thread:
+        if not self._here:
             try:
                 self._loop.call_soon_threadsafe(self._finish)
             except RuntimeError:
                 # The loop has closed, and its readers are gone with it.
                 self.forget()
+                self._calls.lost(self, self._loop)
 
     def _finish(self) -> None:
-        readable = self._readable
-        if readable is None or self._calls.inherited:
+        if self._finished or self._calls.inherited:
             return
-        self._loop.remove_reader(readable)
-        self.forget()
-        if self._call.answered:
-            self._call.resolve()
-        self._calls.over(self._loop)
+        self._finished = True
+        try:
+            if not self._left:
+                self._call.resolve()
+            if self._readable is not None:
+                self._loop.remove_reader(self._readable)
+            self.forget()
+        finally:
+            self._calls.over(self, self._loop, left=self._left)
 
     def forget(self) -> None:
         """Let go of the descriptor."""

@@ -7,6 +7,7 @@ the first of them. That process names itself when it is connected to and again w
 the two agree.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import psycopg
@@ -55,7 +56,7 @@ def server_facts(connection: psycopg.Connection[Any], dialect: Dialect) -> Serve
 
 
 class Session:
-    """A connection that runs one transaction after the other. Used by one thread at a time."""
+    """A connection that runs one transaction after the other. Used by whoever has its turn."""
 
     def __init__(
         self,
@@ -112,9 +113,14 @@ class Session:
         """Whether a statement that commits by itself may be sent, as whatever writes here."""
         return not self.pooled and self._first is None and not self._serializable
 
-    def send(self, statement: Query, hint: str | None, told: Told) -> None:
-        """Send such a statement, and have a hint announced behind it, as `Wire.send`."""
-        self.wire.send(statement, None if hint is None else (_NOTIFY, (hint,)), told)
+    def send(self, statement: Query, turn: Callable[[], str | None], told: Told) -> None:
+        """Send such a statement, and have the hint of this turn, if any, announced behind it, as `Wire.send`."""
+
+        def later() -> Query | None:
+            hint = turn()
+            return None if hint is None else (_NOTIFY, (hint,))
+
+        self.wire.send(statement, later, told)
 
     def begin_reading(self) -> int:
         """Begin a transaction that reads one snapshot, and return the server's time."""

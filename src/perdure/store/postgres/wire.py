@@ -59,7 +59,7 @@ class _Due(NamedTuple):
 
 
 class Wire:
-    """Used by one thread at a time. `prepare`: whether statements may be prepared."""
+    """Used by whoever has the turn of its session. `prepare`: whether statements may be prepared."""
 
     def __init__(self, connection: psycopg.Connection[Any], *, prepare: bool = False) -> None:
         self._connection = connection
@@ -101,13 +101,16 @@ class Wire:
         for each in results:
             self._answer(each)
 
-    def send(self, statement: Query, later: Query | None, told: Told) -> None:
-        """Send a statement and return at once, and `later` behind it as `run_before` does.
+    def send(self, statement: Query, later: Callable[[], Query | None], told: Told) -> None:
+        """Send a statement and return at once, and behind it, as `run_before` does, what `later` has, if anything.
 
         `told` is called with the answer, or with what went wrong, by whoever reads it: a `look`, or the next use of the
-        wire, on any thread. Raises `psycopg.DataError` for values that cannot be sent.
+        wire, on any thread. `later` is asked once the statement can be sent. Raises `psycopg.DataError` for values that
+        cannot.
         """
-        first, second = _bound(*statement), None if later is None else _bound(*later)
+        first = _bound(*statement)
+        query = later()
+        second = None if query is None else _bound(*query)
         # What goes wrong from here on is told.
         with contextlib.suppress(psycopg.OperationalError), self._connection.lock, self._breaking():
             fresh = not self._due
@@ -127,10 +130,16 @@ class Wire:
         pg = self._pg
         with self._connection.lock, self._breaking():
             pg.consume_input()
+            ended = False
             while self._due and not pg.is_busy():
                 result = pg.get_result()
                 if result is None:
+                    # The end of one statement's results. Twice in a row, nothing more will come.
+                    if ended:
+                        raise psycopg.OperationalError("the server's answers ended before all of them had come")
+                    ended = True
                     continue
+                ended = False
                 if result.status != ExecStatus.PIPELINE_SYNC:
                     self._due[0].came.append(result)
                     continue
