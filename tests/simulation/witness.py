@@ -9,7 +9,7 @@ from typing import Any
 
 from perdure.domain import limits
 from perdure.domain.attempt import Lease
-from perdure.domain.states import BAD_ENDS, ENDED, GOOD_ENDS, HELD, WAITING, TaskState
+from perdure.domain.states import BAD_ENDS, ENDED, GOOD_ENDS, HELD, WAITING, Reason, TaskState
 from perdure.domain.transitions import Event, targets
 from perdure.errors import PerdureError
 from perdure.store.ledger import (
@@ -289,7 +289,7 @@ class Witness:
                 self.wrong(f"settle answered {settled} to attempt {named}, which lives")
             if settled.answer is SettleAnswer.APPLIED:
                 known = self.tasks[settling.hold.task_id]
-                if known.state is not settled.state and not _came_back(known, settled.state):
+                if known.state is not settled.state and not _went_on(known, settled.state):
                     self.wrong(f"settle answered {settled} for {settling.hold.task_id}, which is {known.state}")
                 self._note_result(known, settling)
 
@@ -372,8 +372,12 @@ def _event_of_waiting(old: TaskState, new: TaskState) -> Event | None:
     }.get(new)
 
 
-def _came_back(known: Known, state: TaskState | None) -> bool:
-    """Whether a task that came back to its lane waits again for a start at a rate."""
+def _went_on(known: Known, state: TaskState | None) -> bool:
+    """Whether a task that came back to its lane waits again for a start at a rate, or was found to be overdue by the
+    claim that went along with the commit.
+    """
+    if known.state is TaskState.EXPIRED and known.reason == Reason.TTL:
+        return state in WAITING
     rated = any(limit.rate is not None for limit in KINDS.get(known.row.kind, {}).get("limits", ()))
     return rated and state is TaskState.QUEUED and known.state is TaskState.PENDING
 
