@@ -151,7 +151,7 @@ async def test_a_debounced_task_gives_its_slot_to_the_next(world: World) -> None
     first = await submit(world, gates=gates)
     other = await submit(world, key="work other", gates=gates)
     assert other.state is TaskState.PENDING
-    await submit(world, "debounce", wait=5)
+    await submit(world, "debounce", wait=5, gates=gates)
     assert await world.state(other.id) is TaskState.QUEUED
     world.advance(5)
     await world.ledger.promote(100)

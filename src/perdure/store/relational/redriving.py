@@ -39,7 +39,7 @@ def redrive(tx: Transaction, redrives: Sequence[Redrive]) -> list[TaskState | Pe
     if chosen:
         again = {n: Again(each.actor, each.payload, row, each.delay_us) for n, (each, row) in chosen.items()}
         for n in sorted(again.keys() & anew.keys()):
-            tx.run("redrive_options", n=n, options=anew[n])
+            tx.run("payload_options", n=n, options=anew[n])
         run_again(tx, again)
         states = tx.document("task_states", batch=batch([(each.organization, each.task_id) for each in redrives]))
         answers = [

@@ -65,6 +65,17 @@ def unique_of(options: str | None) -> UniqueKey | None:
     return None if said is None else msgspec.convert(said, UniqueKey)
 
 
+def with_gates_of(options: str, others: str | None) -> str:
+    """The options of a task with the gates of another one, in the place of its own."""
+    said: dict[str, Any] = msgspec.json.decode(options)
+    gates = None if others is None else msgspec.json.decode(others).get("gates")
+    if said.pop("gates", None) == gates:
+        return options
+    if gates is not None:
+        said["gates"] = gates
+    return msgspec.json.encode(said, order="deterministic").decode()
+
+
 def moves_others(options: str | None) -> bool:
     """Whether a task with these options may replace or debounce another."""
     unique = unique_of(options)
@@ -242,17 +253,20 @@ class Deciding:
         last = {holder.task_id: (holder, place) for holder, place in self._debounced}
         named = [(self._tasks[place].terms.organization, id) for id, (_, place) in last.items()]
         stand = dict(zip(last, look(tx, "cancel_look", named), strict=True))
+        options = self._limited_by({stand[id][0]: self._tasks[place] for id, (_, place) in last.items()})
         rows, moves = [], []
         for id, (holder, place) in last.items():
             n, state, _, lane, *_ = stand[id]
             task = self._tasks[place]
             ttl_us = task.terms.ttl_us
-            rows.append((n, self._due_us(holder, place), None if ttl_us is None else tx.now_us + ttl_us))
+            expires_us = None if ttl_us is None else tx.now_us + ttl_us
+            rows.append((n, self._due_us(holder, place), expires_us, options[n]))
             if state == QUEUED:
                 moves.append((lane, QUEUED, PENDING, 1))
             plain = task.terms.encoding == "json"
             payload = task.payload if plain else hex_of_base64(task.payload)
             tx.run("redrive_payload", n=n, payload=payload, encoding=task.terms.encoding)
+            tx.run("payload_options", n=n, options=options[n])
         self._remember(stand)
         tx.run("debounce", batch=batch(rows))
         count_moves(tx, moves)
@@ -261,6 +275,11 @@ class Deciding:
         for holder, place in self._debounced:
             waits = TaskState.RETRYING if stand[holder.task_id][1] == TaskState.RETRYING else TaskState.PENDING
             answers[place] = _submitted(answers[place])._replace(state=waits)
+
+    def _limited_by(self, last: Mapping[int, Task]) -> dict[int, str]:
+        """The options of holders with the gates that another payload makes: what they are limited by goes with it."""
+        found = self._tx.document("unique_of", batch=batch(list(last)))
+        return {n: with_gates_of(options, last[n].rare.options) for n, _, _, options in found}
 
     def _remember(self, stand: Mapping[str, Sequence[Any]]) -> None:
         """One event for each debounce; the first of a task tells since when it was queued."""
