@@ -7,10 +7,10 @@ from conformance.stores import ManualClock
 from perdure.domain.limits import SECOND_US
 from perdure.store.postgres import submission
 from perdure.store.postgres.claiming import Claims
-from perdure.store.postgres.passed import ENTERED_LATE_US
-from perdure.store.postgres.sightings import SETTLED_US, Sightings
+from perdure.store.postgres.sightings import Sightings
 from perdure.store.postgres.submission import Collided
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.postgres.whole_looks import SETTLED_US
 from perdure.store.relational import queue_views
 
 LONG_US = 100 * SECOND_US
@@ -66,7 +66,7 @@ def test_what_is_entered_a_moment_after_it_was_due_is_claimed_at_once(writers: l
     with writer.transaction() as tx:
         looked_us = tx.now_us
         assert writer.claim_in(tx, 1) == []
-    writers[1].session.connection.execute(f"UPDATE perdure_live SET due_us = {looked_us - ENTERED_LATE_US // 2}")
+    writers[1].session.connection.execute(f"UPDATE perdure_live SET due_us = {looked_us - SETTLED_US // 2}")
     writers[1].session.commit()
     assert claimed(writer) == [task.id]
 

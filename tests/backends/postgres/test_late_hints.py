@@ -16,8 +16,9 @@ from perdure.engine.promote import Promote
 from perdure.store.postgres import ledger
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.marks import LATE_SHARE
-from perdure.store.postgres.passed import BEGINNING_US, ENTERED_LATE_US, Passed
+from perdure.store.postgres.passed import BEGINNING_US, Passed
 from perdure.store.postgres.transaction import Transaction
+from perdure.store.postgres.whole_looks import SETTLED_US
 from perdure.store.wakeups import Topic
 
 SOON = 10.0
@@ -101,7 +102,7 @@ def test_what_is_due_while_a_claim_waits_has_not_passed(writers: list[Writer], c
     tx.now_us += SECOND_US
     look.found(None)
     writer.commit(tx)
-    assert passed.look(tx).since_us == asked_us - ENTERED_LATE_US
+    assert passed.look(tx).since_us == asked_us - SETTLED_US
 
 
 def test_a_claim_that_has_not_looked_at_all_is_reminded(

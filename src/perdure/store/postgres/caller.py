@@ -16,9 +16,8 @@ from perdure.store.postgres.faults import DATA_FAULTS, translate
 from perdure.store.postgres.lending import AwaitedConnection, LentConnection, lend
 from perdure.store.postgres.lifeline import RETRIES_MAX
 from perdure.store.postgres.submission import Collided, submit
-from perdure.store.relational.bodies import text_of
 from perdure.store.relational.lanes import Lanes
-from perdure.store.relational.renewing import lease_lost
+from perdure.store.relational.receipts import write_receipt
 
 T = TypeVar("T")
 
@@ -63,20 +62,7 @@ class PostgresCaller:
     def settle(self, connection: Any, hold: Hold, receipt: Receipt) -> None:
         """Write the receipt of a live attempt."""
         tx = self._within(connection)
-        written = tx.value(
-            "receipt_insert",
-            organization=hold.organization,
-            task=hold.task_id,
-            attempt=hold.attempt_id,
-            token=hold.token,
-            partly=int(receipt.partly),
-            result=text_of(receipt.result),
-            encoding=receipt.result.encoding,
-            summary=receipt.summary,
-            digest="",
-        )
-        if written is None:
-            raise lease_lost(hold)
+        written = write_receipt(tx, hold, receipt)
         if self._serializable:
             tx.run("receipt_touch", n=written)
 

@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 from perdure.store.postgres.marks import LATE_EVERY_US
 from perdure.store.postgres.transaction import Transaction
-from perdure.store.postgres.whole_looks import WholeLooks
+from perdure.store.postgres.whole_looks import SETTLED_US, WholeLooks
 
 BEGINNING_US = 0
-ENTERED_LATE_US = 250_000
-"""What is entered no longer than this after its own instant is found at once."""
 
 
 class Passed:
@@ -54,7 +52,7 @@ class Look:
 
     def found(self, first_us: int | None) -> None:
         """Remember, once the transaction has committed, which was the first instant that was found, if there is one."""
-        passed_us = self._now_us - ENTERED_LATE_US
+        passed_us = self._now_us - SETTLED_US
         self._tx.after_commit(lambda: self._remember(passed_us if first_us is None else min(first_us, passed_us)))
 
     def _remember(self, passed_us: int) -> None:

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perdure.store.postgres.whole_looks import WholeLooks
+from perdure.store.postgres.whole_looks import SETTLED_US, WholeLooks
 from perdure.store.relational.transaction import Transaction, batch
 
-SETTLED_US = 250_000
-"""A place is begun at once it was seen so long ago: what was under way then has committed since."""
 KNOWN_MAX = 10_000
 """So many lanes are remembered. Where there are more, all are forgotten now and then."""
 

@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 from perdure.store.postgres.marks import LATE_EVERY_US, LATE_SHARE
 
+SETTLED_US = 250_000
+"""After so long what was under way has committed, as a rule: what commits later is found by a whole look only."""
+
 
 class WholeLooks:
     """Looks from the beginning take at most one part in `LATE_SHARE` of the time, and are `every_us` apart."""

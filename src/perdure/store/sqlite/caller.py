@@ -8,9 +8,8 @@ from perdure.domain.settlement import Receipt
 from perdure.domain.task import Task
 from perdure.errors import PerdureError
 from perdure.store.ledger import Submitted
-from perdure.store.relational.bodies import text_of
 from perdure.store.relational.lanes import Lanes
-from perdure.store.relational.renewing import lease_lost
+from perdure.store.relational.receipts import write_receipt
 from perdure.store.relational.unique import moves_others
 from perdure.store.sqlite.caller_connection import CallerConnections, writing
 from perdure.store.sqlite.submission import submit
@@ -38,20 +37,7 @@ class SqliteCaller:
         """Write the receipt of a live attempt."""
         tx = self._within(connection)
         with writing():
-            written = tx.value(
-                "receipt_insert",
-                organization=hold.organization,
-                task=hold.task_id,
-                attempt=hold.attempt_id,
-                token=hold.token,
-                partly=int(receipt.partly),
-                result=text_of(receipt.result),
-                encoding=receipt.result.encoding,
-                summary=receipt.summary,
-                digest="",
-            )
-        if written is None:
-            raise lease_lost(hold)
+            write_receipt(tx, hold, receipt)
 
     async def lend(self, connection: Any, act: Callable[[Any], T]) -> T:
         """Call `act` with the connection at once: it holds the write lock, and a file does not keep anybody waiting."""
