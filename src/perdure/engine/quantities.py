@@ -39,8 +39,7 @@ def check_timeout(value: float | None, field: str = "timeout") -> float | None:
 
 def is_finite(value: object, low: float) -> bool:
     """Whether a value is a number from `low` on, neither nan nor infinite."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and low <= value < float("inf")  # type: ignore[operator]
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value < float("inf")
 
 
 def seconds_by_state_us(value: object, field: str) -> dict[TaskState, int]:
