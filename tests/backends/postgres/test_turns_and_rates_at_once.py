@@ -23,8 +23,9 @@ from perdure.domain.gate import Gate, GateSort, in_order
 from perdure.domain.settlement import Settlement
 from perdure.store.postgres import settling, submission
 from perdure.store.postgres.connecting import ISOLATIONS
-from perdure.store.postgres.transaction import Transaction
+from perdure.store.postgres.transaction import Reached, Transaction
 from perdure.store.relational import sweeping
+from perdure.store.relational.transaction import batch
 
 KINDS = ("work", "send")
 WRITERS = 5
@@ -108,6 +109,21 @@ def test_no_rate_is_exceeded_no_turn_is_lost_and_all_go_on(writers: list[Writer]
         too_early = exceeded(tx.connection, RATE, PERIOD_US)
     assert starts > 10 * RATE, "there was something to see"
     assert not too_early
+
+
+def test_a_claim_that_has_its_workers_row_waits_for_no_gate(writers: list[Writer]) -> None:
+    gates = [Gate(GateSort.FAIR, "work by customer (default, 4)", "acme", 1)]
+    options = msgspec.json.encode({"gates": gates}).decode()
+    writers[0].submit(writers[0].tasks(2, options=options))
+    with writers[0].transaction() as other:
+        other.begin_with(())
+        found = other.connection.execute("SELECT gate FROM perdure_gates").fetchall()
+        other.run("gate_take", batch=batch([gate for (gate,) in found]))
+        with writers[1].transaction() as tx:
+            tx.begin_with(())
+            with pytest.raises(Reached) as caught:
+                writers[1].claim_in(tx, 1)
+        assert {*caught.value.gates} == {gate for (gate,) in found}
 
 
 def _drain(crowd: list[Somebody], url: str) -> None:

@@ -92,6 +92,8 @@ class Claims:
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
         """Lease tasks to the workers of these requests, one after the other, in the order of their rows' locks."""
         answers: list[list[Lease]] = [[] for _ in requests]
+        # Another claim of the same worker may have gates, and come to the worker's row then.
+        tx.wait_no_more()
         for place in sorted(range(len(requests)), key=lambda place: requests[place].worker_id):
             answers[place] = self._claim(tx, requests[place])
         few = any(len(leases) < len(each.leases) for leases, each in zip(answers, requests, strict=True))

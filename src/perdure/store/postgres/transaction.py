@@ -101,7 +101,7 @@ class Transaction:
         self._after_commit: list[Callable[[], None]] = []
         self._first: Collection[int] | None = None
         self.has_gates = False
-        """Whether it may have locked gates."""
+        """Whether it may have locked gates, or what others come to who have some."""
 
     @property
     def connection(self) -> Any:
@@ -191,6 +191,10 @@ class Transaction:
         if gates:
             self.has_gates = True
             self.run("gate_take", batch=batch(sorted(gates)))
+
+    def wait_no_more(self) -> None:
+        """It is about to lock what others come to who have gates: it waits for none from here on, as if it had some."""
+        self.has_gates = True
 
     def reach(self, name: str, gates: str) -> None:
         """Gates are about to be locked, which the named statement takes as this batch; it locks those that it can have.
