@@ -17,6 +17,13 @@ def test_many_tasks_on_few_slots_take_their_work_over_the_slots() -> None:
     assert lower_bound({name: [] for name in names}, dict.fromkeys(names, 1.0), slots=4) == 2.5
 
 
+def test_of_more_tasks_than_slots_two_follow_one_another() -> None:
+    wide = {"w0": 4.0, "w1": 5.0, "w2": 5.0, "w3": 6.0, "w4": 1.0}
+    parents = {"first": [], **{name: ["first"] for name in wide}, "last": list(wide)}
+    assert lower_bound(parents, {"first": 1.0, **wide, "last": 1.0}, slots=3) == 11
+    assert lower_bound({name: [] for name in wide}, dict.fromkeys(wide, 2.0), slots=4) == 4
+
+
 def test_a_wide_level_between_two_long_tasks_is_seen() -> None:
     wide = [f"w{number}" for number in range(100)]
     parents = {"first": [], **{name: ["first"] for name in wide}, "last": wide}

@@ -1,6 +1,7 @@
 """The least time that a DAG can take on so many slots, whatever the order in which its ready tasks are run."""
 
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush, nsmallest
 
 from perdure.domain.job import critical_path, topological
 
@@ -13,7 +14,8 @@ def lower_bound(parents: Mapping[str, Sequence[str]], seconds: Mapping[str, floa
 
     A set of tasks none of which can begin before `h`, and after each of which `t` has still to pass, needs
     `h + work / slots + t`. The critical path and the whole work over the slots are the simplest such sets; a wide level
-    between two long tasks is one that both of them miss.
+    between two long tasks is one that both of them miss. Where there are more tasks than slots, two of the set follow
+    one another on a slot, too: at best the two shortest of the `slots + 1` longest.
     """
     path, _ = critical_path(parents, seconds)
     heads, tails = _heads(parents, seconds), _tails(parents, seconds)
@@ -21,10 +23,15 @@ def lower_bound(parents: Mapping[str, Sequence[str]], seconds: Mapping[str, floa
     best = path
     for head in _some(sorted(set(heads.values()))):
         work = 0.0
+        longest: list[float] = []
         for name in by_tail:
             if heads[name] >= head:
                 work += seconds[name]
-                best = max(best, head + work / slots + tails[name])
+                heappush(longest, seconds[name])
+                if len(longest) > slots + 1:
+                    heappop(longest)
+                pair = sum(nsmallest(2, longest[:3])) if len(longest) > slots else 0.0
+                best = max(best, head + max(work / slots, pair) + tails[name])
     return best
 
 
