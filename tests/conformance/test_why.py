@@ -257,7 +257,23 @@ async def test_the_kind_that_may_be_meant_is_named(world: World) -> None:
     await world.worker(kinds=("shop.charge", "mail"))
     task_id = await world.submit(kind="shop.charg")
     (told,) = await world.views.why(ORGANIZATION, task_id)
-    assert told.frees == "start a worker that has 'shop.charg', or was 'shop.charge' meant?"
+    assert (
+        told.frees
+        == "start a worker that has 'shop.charg', or was 'shop.charge' meant? Else the task fails as unroutable"
+    )
+
+
+async def test_when_a_task_without_a_worker_for_its_kind_fails_is_told_once_that_is_known(world: World) -> None:
+    await world.worker(kinds=("other",))
+    task_id = await world.submit()
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert (told.sort, told.until_us) == (ObstacleSort.NO_WORKER, None)
+    assert told.frees == "start a worker that has 'work'; else the task fails as unroutable"
+    await world.ledger.fail_unroutable(3600 * SECOND_US, 120 * SECOND_US, 100)
+    (told,) = await world.views.why(ORGANIZATION, task_id)
+    assert told.until_us == await world.now_us() + 3600 * SECOND_US
+    await world.worker("able")
+    assert await world.views.why(ORGANIZATION, task_id) == []
 
 
 async def test_workers_that_are_full_or_paused_are_named(world: World) -> None:

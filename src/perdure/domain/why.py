@@ -48,7 +48,7 @@ class Obstacle(NamedTuple):
     by: tuple[str, ...] = ()
     """What holds it: ids of tasks, names of queues, ids of workers. At most `SHOWN_MAX`."""
     until_us: int | None = None
-    """When it is over by itself, where that is known: microseconds since 1970 UTC."""
+    """When it is over by itself, or the task ends for it, where that is known: microseconds since 1970 UTC."""
 
 
 class GateStanding(NamedTuple):
@@ -115,6 +115,8 @@ class Standing(NamedTuple):
     breaker_until_us: int | None = None
     """When the open breaker of its kind lets probes through."""
     full: tuple[FullLimit, ...] = ()
+    unroutable_us: int | None = None
+    """When it fails because no worker has its kind, where none has and the store has noted since when."""
 
 
 class Server(NamedTuple):
@@ -285,12 +287,14 @@ def _no_worker(standing: Standing, servers: Sequence[Server]) -> Obstacle:
     by = tuple(server.id for server in serving[:SHOWN_MAX])
     if not serving:
         text = f"no live worker serves queue {standing.queue!r}"
-        return Obstacle(ObstacleSort.NO_WORKER, text, f"start a worker for queue {standing.queue!r}")
+        frees = f"start a worker for queue {standing.queue!r}; until then it waits"
+        return Obstacle(ObstacleSort.NO_WORKER, text, frees)
     if not any(standing.kind in server.kinds for server in serving):
         text = f"none of {_counted(len(serving), 'worker')} in queue {standing.queue!r} has kind {standing.kind!r}"
         near = nearest(standing.kind, {kind for each in serving for kind in each.kinds})
-        meant = f", or was {near!r} meant?" if near is not None else ""
-        return Obstacle(ObstacleSort.NO_WORKER, text, f"start a worker that has {standing.kind!r}{meant}", by)
+        meant = f", or was {near!r} meant? Else" if near is not None else ""
+        frees = f"start a worker that has {standing.kind!r}{meant or '; else'} the task fails as unroutable"
+        return Obstacle(ObstacleSort.NO_WORKER, text, frees, by, standing.unroutable_us)
     needed = ", ".join(standing.capabilities)
     text = f"no worker with kind {standing.kind!r} in queue {standing.queue!r} has what it needs: {needed}"
     return Obstacle(ObstacleSort.NO_WORKER, text, "start a worker with these capabilities", by)

@@ -25,6 +25,7 @@ from perdure.store.postgres.talking import Talker, talker_of
 from perdure.store.postgres.views import PostgresViews
 from perdure.store.postgres.wakeups import Line, PostgresWakeups
 from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
+from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.relational.firing import Submitting
 from perdure.store.relational.operation import Operation
@@ -58,6 +59,7 @@ class PostgresStore:
         caller: PostgresCaller,
         company: Company,
         dialect: Dialect,
+        reckoning: Reckoning = USUAL,
     ) -> None:
         self.place = place
         self._company = company
@@ -66,7 +68,7 @@ class PostgresStore:
         self._dialect = dialect
         self.capabilities = Capabilities(dialect.name, dialect.hints, caller_transactions=True, profiles=PROFILES)
         self.ledger = PostgresLedger(writer, readers, wakeups.remind)
-        self.views = PostgresViews(readers)
+        self.views = PostgresViews(readers, reckoning)
         self.caller = caller
         self.definitions = RelationalDefinitions(writer, readers)
         self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))
@@ -86,14 +88,15 @@ class PostgresStore:
         isolation: str = READ_COMMITTED,
         hints: str | None = None,
         prepare: str = PREPARE_AUTO,
+        reckoning: Reckoning = USUAL,
     ) -> "PostgresStore":
         """Open the database that a libpq URL names, and bring its schema up to date if `migrate`.
 
         `clock` replaces the server's, for tests. `inline`: no threads and one connection; every call runs at once on
         the caller's loop. `patience`: how long a call waits for a server that has gone away. `isolation`: "read
         committed" or "serializable". `hints`: a URL of the same database past its pooler, or "off". `prepare`: "auto",
-        "on" or "off". Raises `Misuse`, `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreUnusable`,
-        `SchemaTooNew` and `SchemaTooOld`.
+        "on" or "off". `reckoning`: what views reckon with. Raises `Misuse`,
+        `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreUnusable`, `SchemaTooNew` and `SchemaTooOld`.
         """
         turn_ms = min(LOCK_TURN_MS, round(lock_timeout * 1_000))
         timeouts = Limits(turn_ms, STATEMENT_TIMEOUT_MS, QUESTION_TIMEOUT_MS)
@@ -102,7 +105,7 @@ class PostgresStore:
         parts = Parts(connector, StoreClock(clock), patience, lock_timeout)
         if inline:
             parts.prepare(migrate)
-            return cls._inline(parts)
+            return cls._inline(parts, reckoning)
         await asyncio.to_thread(parts.prepare, migrate, talker)
         line = Line(talker, parts.inheritance, parts.hub)
         wakeups = PostgresWakeups(parts.hub, line)
@@ -110,15 +113,16 @@ class PostgresStore:
         parts.inheritance.in_child(parts.hub.forget_all)
         readers = Readers(parts.asking, parts.inheritance)
         caller = PostgresCaller(connector, parts.clock, wakeups.watch)
-        return cls(connector.place, writer, readers, wakeups, caller, parts.company, connector.dialect)
+        return cls(connector.place, writer, readers, wakeups, caller, parts.company, connector.dialect, reckoning)
 
     @classmethod
-    def _inline(cls, parts: "Parts") -> "PostgresStore":
+    def _inline(cls, parts: "Parts", reckoning: Reckoning) -> "PostgresStore":
         wakeups = PostgresWakeups(parts.hub, None)
         writer = InlineWriter(parts.commits(WRITES, wakeups))
         readers = InlineReaders(parts.asking(parts.first))
         caller = PostgresCaller(parts.connector, parts.clock)
-        return cls(parts.connector.place, writer, readers, wakeups, caller, parts.company, parts.connector.dialect)
+        to = parts.connector
+        return cls(to.place, writer, readers, wakeups, caller, parts.company, to.dialect, reckoning)
 
     def notices(self) -> list[str]:
         """Whether hints from other processes do not arrive, and whether connections are lacking."""

@@ -4,6 +4,7 @@ from functools import partial
 
 from perdure.ambient import SystemClock
 from perdure.store.postgres.sightings import Sightings
+from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational import queue_views
 from perdure.store.relational.views import Readers, RelationalViews
 from perdure.store.views import Overview, QueueView
@@ -12,14 +13,16 @@ from perdure.store.views import Overview, QueueView
 class PostgresViews(RelationalViews):
     """Meets `perdure.store.views.Views`."""
 
-    def __init__(self, readers: Readers) -> None:
-        super().__init__(readers)
+    def __init__(self, readers: Readers, reckoning: Reckoning = USUAL) -> None:
+        super().__init__(readers, reckoning)
         self._sightings = Sightings(SystemClock().monotonic_us)
 
     async def overview(self, organization: str) -> Overview:
-        ask = self._sightings.ask
-        return await self._readers.read(partial(queue_views.overview, organization=organization, ask=ask))
+        active_us, ask = self._reckoning.active_us, self._sightings.ask
+        asked = partial(queue_views.overview, organization=organization, active_us=active_us, ask=ask)
+        return await self._readers.read(asked)
 
     async def queues(self, organization: str) -> list[QueueView]:
-        ask = self._sightings.ask
-        return await self._readers.read(partial(queue_views.queues, organization=organization, ask=ask))
+        active_us, ask = self._reckoning.active_us, self._sightings.ask
+        asked = partial(queue_views.queues, organization=organization, active_us=active_us, ask=ask)
+        return await self._readers.read(asked)

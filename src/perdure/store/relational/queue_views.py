@@ -4,7 +4,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from perdure.domain import limits
 from perdure.domain.policy import QueuePolicy
 from perdure.store.relational.transaction import Transaction
 from perdure.store.views import Overview, QueueView, WorkerView
@@ -45,9 +44,8 @@ def _plainly(tx: Transaction, name: str, /, **bindings: Any) -> str:
     return answer
 
 
-def queues(tx: Transaction, organization: str, ask: Ask = _plainly) -> list[QueueView]:
+def queues(tx: Transaction, organization: str, active_us: int, ask: Ask = _plainly) -> list[QueueView]:
     """Queues that hold something or have a policy, by name."""
-    active_us = limits.WORKER_ACTIVE_DEFAULT_US
     found = _decode_queues(ask(tx, "view_queues", organization=organization, active=active_us))
     policies = dict(found.policies)
     oldest = dict(found.oldest)
@@ -82,7 +80,6 @@ def workers(tx: Transaction, organization: str, active_us: int | None) -> list[W
     return _decode_workers(tx.value("view_workers", organization=organization, since=since_us))
 
 
-def overview(tx: Transaction, organization: str, ask: Ask = _plainly) -> Overview:
+def overview(tx: Transaction, organization: str, active_us: int, ask: Ask = _plainly) -> Overview:
     """Counts, oldest and totals."""
-    active_us = limits.WORKER_ACTIVE_DEFAULT_US
     return _decode_overview(ask(tx, "view_overview", organization=organization, active=active_us))

@@ -2,23 +2,23 @@
 
 from typing import Any
 
-from perdure.domain import limits
 from perdure.domain.gate import GateSort
 from perdure.domain.states import TaskState
 from perdure.domain.why import AHEAD_MAX, SHOWN_MAX, GateStanding, Line, Obstacle, Server, Standing, why
 from perdure.errors import NotFound
+from perdure.store.reckoning import Reckoning
 from perdure.store.relational import queue_views
 from perdure.store.relational.flow import flow_of, without_room
 from perdure.store.relational.lanes import Lane
 from perdure.store.relational.transaction import Transaction
 
 
-def why_not(tx: Transaction, organization: str, task_id: str) -> list[Obstacle]:
+def why_not(tx: Transaction, organization: str, task_id: str, reckoning: Reckoning) -> list[Obstacle]:
     """What keeps a task from running, as of one moment. Raises `NotFound`."""
     row = tx.document("view_standing", organization=organization, task=task_id, shown=SHOWN_MAX, most=AHEAD_MAX)
     if row is None:
         raise NotFound(f"there is no task {task_id}", what="task", id=task_id)
-    workers = queue_views.workers(tx, organization, limits.WORKER_ACTIVE_DEFAULT_US)
+    workers = queue_views.workers(tx, organization, reckoning.active_us)
     servers = [
         Server(
             each.id,
@@ -33,7 +33,7 @@ def why_not(tx: Transaction, organization: str, task_id: str) -> list[Obstacle]:
         for each in workers
         if each.left_us is None
     ]
-    standing = _standing_of(row)
+    standing = _standing_of(row, reckoning.unroutable_us)
     flow = flow_of(tx, organization)
     lane = Lane(organization, standing.queue, standing.kind, standing.capabilities, standing.priority)
     paused, until_us = flow.is_paused_kind(lane), flow.open_until_us(lane)
@@ -41,9 +41,10 @@ def why_not(tx: Transaction, organization: str, task_id: str) -> list[Obstacle]:
     return why(standing._replace(kind_paused=paused, breaker_until_us=until_us, full=full), servers)
 
 
-def _standing_of(row: list[Any]) -> Standing:
+def _standing_of(row: list[Any], unroutable_us: int) -> Standing:
     now_us, state, organization, queue, kind, capabilities, priority, waits, parents, *rest = row
-    due_us, expires_us, deadline_us, worker, gate, queue_paused, organization_paused, ahead, before = rest
+    due_us, expires_us, deadline_us, worker, unroutable_since_us, gate, *rest = rest
+    queue_paused, organization_paused, ahead, before = rest
     return Standing(
         now_us,
         TaskState(state),
@@ -63,6 +64,7 @@ def _standing_of(row: list[Any]) -> Standing:
         organization_paused,
         ahead,
         tuple(Line(owner, line, served, tuple(needed)) for owner, line, served, needed in before),
+        unroutable_us=None if unroutable_since_us is None else unroutable_since_us + unroutable_us,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 from perdure.domain.states import JobState
 from perdure.domain.why import Obstacle
 from perdure.store.flow_views import GateFilter, PauseView
+from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational import (
     breakers,
     flow_views,
@@ -52,8 +53,9 @@ class Readers(Protocol):
 class RelationalViews:
     """Meets `perdure.store.views.Views`."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: Readers, reckoning: Reckoning = USUAL) -> None:
         self._readers = readers
+        self._reckoning = reckoning
 
     async def task(self, organization: str, task_id: str) -> TaskView | None:
         """One task, payload and result included."""
@@ -68,7 +70,9 @@ class RelationalViews:
 
     async def why(self, organization: str, task_id: str) -> list[Obstacle]:
         """What keeps a task from running. Raises `NotFound`."""
-        return await self._readers.read(partial(standings.why_not, organization=organization, task_id=task_id))
+        reckoning = self._reckoning
+        asked = partial(standings.why_not, organization=organization, task_id=task_id, reckoning=reckoning)
+        return await self._readers.read(asked)
 
     async def attempts(self, organization: str, task_id: str) -> list[AttemptView]:
         """All claims of a task, by fence. Raises `NotFound`."""
@@ -121,7 +125,8 @@ class RelationalViews:
 
     async def queues(self, organization: str) -> list[QueueView]:
         """Queues that hold something or have a policy, by name."""
-        return await self._readers.read(partial(queue_views.queues, organization=organization))
+        active_us = self._reckoning.active_us
+        return await self._readers.read(partial(queue_views.queues, organization=organization, active_us=active_us))
 
     async def breakers(self, organization: str) -> list[BreakerView]:
         """The breakers of kinds that have one, by kind."""
@@ -144,4 +149,5 @@ class RelationalViews:
 
     async def overview(self, organization: str) -> Overview:
         """Counts, oldest and totals."""
-        return await self._readers.read(partial(queue_views.overview, organization=organization))
+        active_us = self._reckoning.active_us
+        return await self._readers.read(partial(queue_views.overview, organization=organization, active_us=active_us))

@@ -11,6 +11,7 @@ from perdure.errors import Misuse
 from perdure.store.capabilities import Capabilities
 from perdure.store.copying import unfinished
 from perdure.store.hub import Hub
+from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
@@ -45,7 +46,15 @@ class Opened(NamedTuple):
 class SqliteStore:
     """Meets `store.store.Store` on one SQLite file, for many processes."""
 
-    def __init__(self, path: str, writer: Writer, readers: Readers, hub: Hub, callers: CallerConnections) -> None:
+    def __init__(
+        self,
+        path: str,
+        writer: Writer,
+        readers: Readers,
+        hub: Hub,
+        callers: CallerConnections,
+        reckoning: Reckoning = USUAL,
+    ) -> None:
         from perdure.store.relational.firing import Submitting
         from perdure.store.relational.schedules import RelationalSchedules
         from perdure.store.relational.views import RelationalViews
@@ -59,7 +68,7 @@ class SqliteStore:
         self.readers = readers
         self.capabilities = CAPABILITIES
         self.ledger = SqliteLedger(writer, readers)
-        self.views = RelationalViews(readers)
+        self.views = RelationalViews(readers, reckoning)
         self.caller = SqliteCaller(callers)
         self.definitions = RelationalDefinitions(writer, readers)
         self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))
@@ -76,12 +85,14 @@ class SqliteStore:
         synchronous: str = "FULL",
         migrate: bool = True,
         lock_timeout: float = LOCK_TIMEOUT,
+        reckoning: Reckoning = USUAL,
     ) -> "SqliteStore":
         """Open the file. If `migrate`, create it when it is not there, and bring its schema up to date.
 
         `inline`: no threads; every call runs at once on the caller's loop. `synchronous`: "FULL" (each acknowledged
-        write survives a power loss), "NORMAL" or "OFF" (tests). Raises `StoreUnreachable`, `StoreReadOnly`,
-        `StoreBusy`, `StoreFull`, `StoreUnusable`, `UnsafeStore`, `SchemaTooNew` and `SchemaTooOld`.
+        write survives a power loss), "NORMAL" or "OFF" (tests). `reckoning` is what views reckon with. Raises
+        `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreFull`, `StoreUnusable`, `UnsafeStore`, `SchemaTooNew`
+        and `SchemaTooOld`.
         """
         if synchronous not in SYNCHRONOUS:
             raise Misuse(f"synchronous is FULL, NORMAL or OFF, not {synchronous!r}", field="synchronous")
@@ -98,19 +109,19 @@ class SqliteStore:
         commits = _commits(path, opened, ticking, hub, gate, synchronous, lock_timeout)
         commits.adopt(opened.connection)
         if inline:
-            return cls._inline(path, commits, opened, hub)
+            return cls._inline(path, commits, opened, hub, reckoning)
         writer = Writer(commits, ForeignChanges(hub, ticking.monotonic_us))
         readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock, gate, FileIdentity(path))
         hub.on_first(writer.nudge)
         gate.in_child(hub.forget_all)
-        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock))
+        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock), reckoning)
 
     @classmethod
-    def _inline(cls, path: str, commits: Commits, opened: Opened, hub: Hub) -> "SqliteStore":
+    def _inline(cls, path: str, commits: Commits, opened: Opened, hub: Hub, reckoning: Reckoning) -> "SqliteStore":
         writer = InlineWriter(commits)
         readers = InlineReaders(path, commits.connected, opened.clock)
         own = opened.connection if path == MEMORY else None
-        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock, own))
+        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock, own), reckoning)
 
     def notices(self) -> list[str]:
         """Whether the log has become long."""

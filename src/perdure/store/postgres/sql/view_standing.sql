@@ -4,7 +4,8 @@ WITH task AS MATERIALIZED (
     SELECT
         tasks.n, tasks.organization, lanes.lane, lanes.queue, lanes.kind, lanes.capabilities, lanes.priority,
         coalesce(live.state, ends.state) AS state, live.seq, coalesce(live.waits, 0) AS waits, live.gate, live.turn,
-        coalesce(live.due_us, ends.due_us) AS due_us, live.expires_us, live.deadline_us, live.worker
+        coalesce(live.due_us, ends.due_us) AS due_us, live.expires_us, live.deadline_us, live.worker,
+        lanes.unroutable_since_us
     FROM perdure_tasks AS tasks
     JOIN perdure_lanes AS lanes ON lanes.lane = ANY (ARRAY[tasks.lane])
     LEFT JOIN perdure_live AS live ON live.n = ANY (ARRAY[tasks.n])
@@ -23,7 +24,7 @@ SELECT jsonb_build_array(
             LIMIT %(shown)s::bigint
         ) AS parent
     ),
-    due_us, expires_us, deadline_us, worker,
+    due_us, expires_us, deadline_us, worker, unroutable_since_us,
     (
         SELECT jsonb_build_array(
             gates.sort, gates.name, gates.key, gates.slots,
