@@ -58,8 +58,8 @@ class Writer:
             return self._backlog.add(operation, items)
         call = self._backlog.put(operation, items, ring=False)
         # Not at once: what this turn of the loop is about to send as well travels together with it.
-        self._looking = loop
         loop.call_soon(self._look_at_backlog, loop)
+        self._looking = loop
         return _NextTurn(call)
 
     def stand_by(self, stand_by: StandBy) -> Callable[[], None]:
