@@ -46,6 +46,7 @@ def _words() -> list[str]:
     open_states = ", ".join(f"`{state}`" for state in TaskState if state not in ENDED)
     ends = ", ".join(f"`{state}`" for state in TaskState if state in ENDED)
     reasons = ", ".join(f"`{reason}`" for reason in Reason if reason not in RESERVED_REASONS)
+    reserved = ", ".join(f"`{reason}`" for reason in Reason if reason in RESERVED_REASONS)
     return [
         "## Every state and reason",
         "",
@@ -54,7 +55,7 @@ def _words() -> list[str]:
         f"- An attempt is {', '.join(f'`{state}`' for state in AttemptState)}.",
         f"- A job is {', '.join(f'`{state}`' for state in JobState)}.",
         f"- Every end has one reason: {reasons}.",
-        "- Reserved, and the reason of no end yet: `authority_revoked`, for when keys and roles come.",
+        f"- Reserved, and the reason of no end yet: {reserved}, for when keys and roles come.",
         "",
     ]
 

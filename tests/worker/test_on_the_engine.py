@@ -209,8 +209,8 @@ async def test_what_a_drained_worker_hands_back_runs_on_the_next_one(site: Site)
     await site.start_worker()
     ended = await site.ended(task)
     assert ended.state is TaskState.SUCCEEDED
-    states = [str(each.state) for each in await site.engine.views.attempts("default", task)]
-    assert states == ["released", "succeeded"]
+    ends = [(str(each.state), str(each.reason)) for each in await site.engine.views.attempts("default", task)]
+    assert ends == [("released", "handed_back"), ("succeeded", "ok")]
     assert (await site.view(task)).attempt == 1
 
 

@@ -149,12 +149,12 @@ class Settlement:
 
     @classmethod
     def handed_back(cls) -> "Settlement":
-        """The worker shut down before the handler ended."""
+        """The worker shut down before the handler ended, or had no slot for it in time."""
         return cls(
             Event.HAND_BACK,
             TaskState.QUEUED,
             AttemptState.RELEASED,
-            Reason.OPERATOR,
+            Reason.HANDED_BACK,
             Charge.HAND_BACK,
             front=True,
             clears_ttl=True,

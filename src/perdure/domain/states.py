@@ -65,12 +65,14 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
     PURGED = "purged"
     USER = "user"
+    HANDED_BACK = "handed_back"
+    """Its worker gave it back unfinished: it was shut down, by a signal as well, or has no slot for it in time."""
     OPERATOR = "operator"
     REVOKED = "revoked"
 
 
-RESERVED_REASONS = frozenset({Reason.AUTHORITY_REVOKED})
-"""On the list so that it stays closed: keys and roles will end tasks for it."""
+RESERVED_REASONS = frozenset({Reason.AUTHORITY_REVOKED, Reason.OPERATOR})
+"""On the list so that it stays closed: keys and roles will end tasks for them."""
 
 WAITING = frozenset({TaskState.PENDING, TaskState.QUEUED, TaskState.RETRYING})
 HELD = frozenset({TaskState.LEASED, TaskState.RUNNING, TaskState.CANCELLING})
