@@ -100,6 +100,57 @@ async def test_a_source_that_hangs_does_not_keep_a_handler_past_its_lease(
     assert 15 <= ears.stopped[0] - claimed <= 18.1
 
 
+async def test_a_source_that_is_slow_for_a_moment_when_a_lease_runs_out_is_not_said_to_be_away(
+    source: ScriptedSource,
+    registry: Registry,
+    start_worker: StartWorker,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ears = Ears()
+    registry.add("slow", ears)
+    source.lease_us = 2 * SECOND_US
+    source.offer("slow")
+
+    def slowed(verb: str, seconds: float) -> None:
+        answer = getattr(source, verb)
+
+        async def later(*given: object, **options: object) -> object:
+            found = await answer(*given, **options)
+            await asyncio.sleep(seconds)
+            return found
+
+        monkeypatch.setattr(source, verb, later)
+
+    slowed("claim", 1.7)
+    slowed("renew", 0.2)
+    slowed("control", 0.2)
+    start_worker()
+    await ears.running.wait()
+    await asyncio.sleep(10)
+    assert [each.getMessage() for each in caplog.records if "away" in each.getMessage()] == []
+
+
+async def test_a_lease_that_runs_out_while_a_call_hangs_stops_its_handler_on_time(
+    source: ScriptedSource, registry: Registry, start_worker: StartWorker
+) -> None:
+    ears = Ears()
+    registry.add("slow", ears)
+    source.lease_us = 2 * SECOND_US
+
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    start_worker()
+    await warm_up(source, registry)
+    source.renew = source.control = hang  # type: ignore[method-assign, assignment]
+    source.offer("slow")
+    claimed = now()
+    await ears.running.wait()
+    await asyncio.sleep(10)
+    assert 1.5 <= ears.stopped[0] - claimed <= 1.9
+
+
 async def test_an_outage_shorter_than_the_lease_is_survived(
     source: ScriptedSource, registry: Registry, start_worker: StartWorker
 ) -> None:

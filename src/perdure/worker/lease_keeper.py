@@ -27,8 +27,11 @@ TELL_AFTER_US = SECOND_US // 2
 """A handler that runs longer than this, or takes longer to stop, is reported so before the next renewal is due."""
 BEAT_EVERY_MIN_US = SECOND_US
 """Hints of orders make it look no more often than this."""
-CALL_SECONDS_MIN = 0.05
+CALL_SECONDS_MIN = 1.0
+"""A call is given so long even where a lease runs out before: who may be slow for a moment is not away."""
 CALL_SECONDS_MAX = 5.0
+WATCH_SECONDS = 0.1
+"""While an answer is waited for, it looks so often at leases that run out."""
 FAR_US = 3600 * SECOND_US
 
 Post = Callable[..., None]
@@ -143,8 +146,7 @@ class LeaseKeeper:
         if held:
             due_us = min(due_us, self._control_at_us, *map(_renew_at_us, held))
         due_us = max(due_us, self._not_before_us)
-        expiring = [each.safe_until_us for each in held if not each.ended and not each.warned]
-        return min(due_us, *expiring) if expiring else due_us
+        return min([due_us, *(each.safe_until_us for each in self._expiring())])
 
     async def _look(self) -> None:
         self._stop_expiring()
@@ -175,20 +177,29 @@ class LeaseKeeper:
 
     def _stop_expiring(self) -> None:
         now_us = self._clock.monotonic_us()
-        for each in list(self._held.values()):
-            if now_us >= each.safe_until_us and not each.ended and not each.warned:
+        for each in self._expiring():
+            if now_us >= each.safe_until_us:
                 self._tell(each, StopReason.EXPIRING)
+
+    def _expiring(self) -> list[HeldAttempt]:
+        """Those whose handlers have to be told when their leases run out, and were not yet."""
+        return [each for each in list(self._held.values()) if not (each.lost or each.ended or each.warned)]
+
+    async def _watch_expiring(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            self._stop_expiring()
 
     def _tell(self, held: HeldAttempt, reason: StopReason, within_us: int | None = None) -> None:
         held.warn()
         self._post(self._stop, held, reason, within_us)
 
     async def _within_lease(self, call: Awaitable[T]) -> T:
-        """Wait for an answer, but not so long that an expiring lease would go unnoticed."""
+        """Wait for an answer, about as long as the next lease lasts; those that run out meanwhile are told on time."""
         now_us = self._clock.monotonic_us()
-        left_us = min((each.safe_until_us for each in list(self._held.values()) if not each.lost), default=FAR_US)
-        seconds = (left_us - now_us) / SECOND_US
-        seconds = min(max(seconds, CALL_SECONDS_MIN), CALL_SECONDS_MAX)
+        left_us = min((each.safe_until_us - now_us for each in self._expiring()), default=FAR_US)
+        seconds = min(max(left_us / SECOND_US, CALL_SECONDS_MIN), CALL_SECONDS_MAX)
+        watching = asyncio.create_task(self._watch_expiring())
         try:
             async with asyncio.timeout(seconds) as limit:
                 return await call
@@ -196,6 +207,8 @@ class LeaseKeeper:
             if not limit.expired():
                 raise
             raise TimeoutError(f"no answer within {seconds:.2g} s; it or this machine may be overloaded") from error
+        finally:
+            watching.cancel()
 
     async def _renew(self, held: Sequence[HeldAttempt]) -> None:
         sent_us = self._clock.monotonic_us()
