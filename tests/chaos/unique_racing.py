@@ -63,11 +63,13 @@ def _race_once(
 
 
 def _patiently(submit: Callable[[], Any]) -> Any:
-    """Fifty keep each other waiting: whoever is told that the store is busy has stored nothing, and comes again."""
+    """Fifty keep each other waiting: whoever is told that the store is busy, or that the file is where they begin a
+    transaction of their own, has stored nothing, and comes again.
+    """
     for _ in range(BUSY_TRIES):
         try:
             return submit()
-        except StoreBusy:
+        except (StoreBusy, apsw.BusyError):
             continue
     return submit()
 
