@@ -35,7 +35,7 @@ def test_bad_uniqueness_is_refused_with_its_place(perdure: Perdure) -> None:
             "--unique: wiat: there is no field 'wiat'; did you mean",
         ),
         ('{"on_conflict": "debounce"}', "--unique: debounce needs wait"),
-        ("7", "--unique: it: must be an object"),
+        ("7", "--unique '7' is no JSON object: write it as --unique '{"),
     ):
         answer = perdure("submit", "k", "--unique", said)
         assert (answer.code, told in answer.err) == (2, True), answer.err

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from perdure.cli.json_options import EDITED_PAYLOAD, value_of
 from perdure.cli.matching import DryRunOption, EndedBefore, EndedFrom, ReasonOption, instant_us, write_matched
 from perdure.cli.options import (
     CursorOption,
@@ -202,14 +203,9 @@ class _Said(NamedTuple):
 
 def _edited(chosen: Selection, payload: str) -> Act:
     """Run the one dead letter that is named again with another payload. Raises `Malformed`."""
-    import msgspec
-
     if len(chosen.ids) != 1:
         raise Malformed("--payload is for one dead letter: name its id", field="payload")
-    try:
-        value = msgspec.json.decode(payload)
-    except msgspec.DecodeError as error:
-        raise Malformed(f"--payload is not JSON: {error}", field="payload") from None
+    value = value_of(payload, EDITED_PAYLOAD)
 
     async def requeue(session: "Session", task_ids: Sequence[str]) -> list[Answer]:
         return await _requeue(session, task_ids, value)

@@ -3,22 +3,19 @@
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from perdure.cli.json_options import METADATA, PAYLOAD, RETRY, UNIQUE, metadata_of, retry_of, unique_of, value_of
 from perdure.cli.labels import label_pairs
 from perdure.cli.options import JsonOption, StoreOption, WaitTimeoutOption, check_waits, duration
 from perdure.errors import Malformed
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
-    from perdure.domain.retry import Retry
-    from perdure.domain.unique import Unique
     from perdure.engine.requests import TaskRequest
     from perdure.store.ledger import Submitted
-
-T = TypeVar("T")
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="The kind of the task.", show_default=False)]
 Payload = Annotated[
@@ -54,7 +51,7 @@ RetrySaid = Annotated[
     typer.Option(
         "--retry",
         metavar="JSON",
-        help="""How its failures are retried: '{"max_attempts": 5, "backoff": "fixed", "base": 10}'.""",
+        help=f"How its failures are retried: {RETRY.shown}.",
     ),
 ]
 Lease = Annotated[
@@ -70,13 +67,13 @@ UniqueSaid = Annotated[
     typer.Option(
         "--unique",
         metavar="JSON",
-        help="""One of several is enough: '{"by": "customer", "on_conflict": "replace"}'; without: as the kind says.""",
+        help=f"One of several is enough: {UNIQUE.shown}; without: as the kind says.",
     ),
 ]
 UniqueKey = Annotated[str | None, typer.Option(help="What stands for the fields by which it is unique.")]
 Labels = Annotated[list[str] | None, typer.Option("--label", help="A label, NAME=VALUE; may be repeated.")]
 Capabilities = Annotated[list[str] | None, typer.Option("--capability", help="What its worker must be able to do.")]
-Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="Kept with the task for people.")]
+Metadata = Annotated[str | None, typer.Option(metavar="JSON", help=f"Kept with the task for people: {METADATA.shown}.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")]
 
 NOT_SAID: Any = object()
@@ -116,10 +113,10 @@ def submit(
     where: dict[str, Any] = {"queue": queue, "priority": priority, "capabilities": capabilities}
     when: dict[str, Any] = {"delay": delay, "run_at": _instant(run_at), "ttl": ttl}
     how: dict[str, Any] = {"max_attempts": max_attempts, "timeout": timeout, "execution_limit": execution_limit}
-    lost: dict[str, Any] = {"retry": _retry(retry), "lease": lease, "max_losses": max_losses, "on_loss": on_loss}
-    known: dict[str, Any] = {"idempotency_key": idempotency_key, "unique": _unique(unique), "unique_key": unique_key}
-    about: dict[str, Any] = {"labels": _labels(labels), "metadata": _value(metadata)}
-    value = NOT_SAID if payload is None else _json(_content(payload), "JSON")
+    lost: dict[str, Any] = {"retry": retry_of(retry), "lease": lease, "max_losses": max_losses, "on_loss": on_loss}
+    known: dict[str, Any] = {"idempotency_key": idempotency_key, "unique": unique_of(unique), "unique_key": unique_key}
+    about: dict[str, Any] = {"labels": _labels(labels), "metadata": metadata_of(metadata)}
+    value = NOT_SAID if payload is None else value_of(_content(payload), PAYLOAD)
     request = TaskRequest(kind=kind, payload=value, **where, **when, **how, **lost, **known, **about)
     submitted = _submitted(request, store, json, wait)
     if wait:
@@ -194,12 +191,6 @@ def _content(payload: str) -> str:
     return payload
 
 
-def _json(text: str, what: str) -> Any:
-    from perdure.jobfile.json_text import parse_json
-
-    return parse_json(what, text).value
-
-
 def _instant(text: str | None) -> datetime | None:
     if text is None:
         return None
@@ -212,39 +203,12 @@ def _instant(text: str | None) -> datetime | None:
     return moment
 
 
-def _value(text: str | None) -> Any:
-    return None if text is None else _json(text, "--metadata")
-
-
 _OUTCOMES = {
     "existing": "another task holds its key and is the answer: nothing was stored",
     "replaced": "the task that held its key is cancelled",
     "debounced": "the task that held its key has this payload now, and waits on",
 }
 """What a submit of a unique task may have done instead of only making one."""
-
-
-def _unique(text: str | None) -> "Unique | None":
-    from perdure.domain.unique import Unique
-
-    return None if text is None else _document(text, "--unique", Unique)
-
-
-def _retry(text: str | None) -> "Retry | None":
-    from perdure.domain.retry import Retry
-
-    return None if text is None else _document(text, "--retry", Retry)
-
-
-def _document(text: str, option: str, wanted: type[T]) -> T:
-    """What an option says in JSON. Raises `Malformed`, and `Invalid` with what is wrong in it."""
-    from perdure.documents import convert
-    from perdure.errors import Invalid
-
-    try:
-        return convert(_json(text, option), wanted, "it")
-    except Invalid as error:
-        raise Invalid(f"{option}: {error.message}", field=option.removeprefix("--")) from None
 
 
 def _labels(texts: list[str] | None) -> dict[str, str] | None:
