@@ -63,11 +63,11 @@ def test_what_an_option_calls_seconds_may_be_said_as_a_duration(perdure: Perdure
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda each: " ".join((*each.command, each.name)))
 def test_a_number_that_does_not_fit_is_refused_in_plain_words(perdure: Perdure, option: Option):
-    wrong = ["soon"]
+    wrong = ["soon", "٥", "５", "1_0", "5 ", " 5"]
     if "float" in option.bounds.name:
         wrong += ["nan", "inf", "-inf"]
     if not NUMBERS.fullmatch(option.bounds.name):
-        wrong += ["nan", "inf", "-inf", "-1", "5 minutes", "m", "-5m"]
+        wrong += ["nan", "inf", "-inf", "-1", "5 minutes", "m", "-5m", "٥m", "5 m", "1_0s", " 5m"]
     if getattr(option.bounds, "min", None) is not None:
         wrong.append(str(option.bounds.min - 1))
     if getattr(option.bounds, "max", None) is not None:
@@ -79,3 +79,36 @@ def test_a_number_that_does_not_fit_is_refused_in_plain_words(perdure: Perdure, 
         assert option.name in line
         assert value in line
         assert not CODE.search(line), line
+
+
+def test_a_limit_is_written_with_plain_digits(perdure: Perdure):
+    for wrong in ("٥", "1_0", " 5", "5 "):
+        answer = perdure("queue", "limit", "mail", "--concurrency", wrong)
+        assert (answer.code, "whole number" in answer.err) == (2, True), answer
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("submit", "k", "--retry"),
+        ("submit", "k", "--unique"),
+        ("submit", "k", "--metadata"),
+        ("submit", "k"),
+        ("dead-letter", "requeue", ARGUMENT, "--payload"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_json_is_refused_with_an_example_that_is_taken(perdure: Perdure, command: tuple[str, ...]):
+    assert perdure("db", "migrate").code == 0
+    wrong = ["{", "hello"]
+    if command[-1] in ("--retry", "--unique"):
+        wrong += ["5", "null", '["fixed"]', '"fixed"', '{"no": 1}']
+    for value in wrong:
+        answer = perdure(*command, value)
+        assert answer.code == 2, answer
+        [line] = answer.err.splitlines()
+        example = re.search(r"'(\{.*\})'$", line)
+        assert example is not None, line
+        taken = perdure(*command, example[1])
+        assert "JSON" not in taken.err
+        assert taken.code == 0 or "there is no task" in taken.err, taken

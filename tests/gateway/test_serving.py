@@ -214,7 +214,7 @@ def test_an_address_that_others_can_reach_is_refused(listen: str):
         check_listen(parse_listen(listen))
 
 
-@pytest.mark.parametrize("listen", ["80", "host:", "host:port", ":80", "host:99999"])
+@pytest.mark.parametrize("listen", ["80", "host:", "host:port", ":80", "host:99999", "host:²", "host:٨٠", "host: 80"])
 def test_what_is_no_address_is_refused(listen: str):
     with pytest.raises(Misuse, match="host:port"):
         parse_listen(listen)

@@ -27,6 +27,7 @@ from perdure.cli import (
     worker,
     worker_orders,
 )
+from perdure.cli.numerals import take_plain_numbers
 from perdure.cli.problems import FAILED, INTERRUPTED, USAGE, tell, tell_usage, warn
 from perdure.errors import PerdureError
 
@@ -69,12 +70,13 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    pass
+    take_plain_numbers(context.command)
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from perdure.cli.numerals import number
+
 
 def finite(value: float | None) -> float | None:
     """`value` itself. Raises `typer.BadParameter` for nan and what is infinite, which bounds do not hold back."""
@@ -17,11 +19,9 @@ def duration(said: str | float) -> float:
     if not isinstance(said, str):
         return said  # A default.
     units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-    number, unit = (said[:-1], units[said[-1]]) if said[-1:] in units else (said, 1)
-    try:
-        seconds = float(number) * unit
-    except ValueError:
-        seconds = -1.0
+    text, unit = (said[:-1], units[said[-1]]) if said[-1:] in units else (said, 1)
+    count = number(text)
+    seconds = -1.0 if count is None else count * unit
     if not 0 <= seconds < float("inf"):
         raise typer.BadParameter(f"{said!r} is no duration: say seconds, or 90s, 5m, 2h, 7d")
     return seconds

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perdure.cli.numerals import whole
 from perdure.cli.options import duration
 from perdure.domain.limits import SECOND_US
 from perdure.errors import Malformed, PreconditionFailed
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from perdure.store.definitions import DefinitionType
 
 CHANGE_TRIES = 10
-_FRACTION = re.compile(r"\d{1,12}\.\d{1,6}")
+_FRACTION = re.compile(r"[0-9]{1,12}\.[0-9]{1,6}")
 
 Changes = Annotated[
     list[str], typer.Argument(metavar="KEY=VALUE...", help="What to change; the rest stays.", show_default=False)
@@ -166,8 +167,9 @@ def _change(said: str) -> tuple[str, Any]:
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return key, words[text.lower()]
-    if text.isdecimal() and len(text) < 20:
-        return key, int(text)
+    count = whole(text)
+    if count is not None and len(text) < 20:
+        return key, count
     return key, float(text) if _FRACTION.fullmatch(text) else text
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
+_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]{1,5}")
 
 
 class Session(NamedTuple):

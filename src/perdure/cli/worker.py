@@ -70,11 +70,20 @@ def run(
     raise typer.Exit(work(WorkOptions(target, store, chosen, duties=duties, attached=attached, json_log=json)))
 
 
+ActiveSince = Annotated[
+    float | None,
+    typer.Option(
+        parser=duration,
+        metavar="DURATION",
+        help="Seen no longer ago than that; the setting worker_active if it is not said.",
+        show_default=False,
+    ),
+]
+
+
 @app.command("list")
 def list_workers(
-    active_since: Annotated[
-        float, typer.Option(parser=duration, metavar="DURATION", help="Seen no longer ago than that.")
-    ] = 120.0,
+    active_since: ActiveSince = None,
     everything: Annotated[bool, typer.Option("--all", help="Those that are gone too.")] = False,
     store: StoreOption = None,
     json: JsonOption = False,
@@ -83,9 +92,9 @@ def list_workers(
     from perdure.cli.output import counted, shown_instant, write_json, write_table
     from perdure.cli.session import on_store
 
-    active_us = None if everything else round(active_since * 1_000_000)
-
     async def read(session: "Session") -> "list[WorkerView]":
+        since = session.system.settings.worker_active if active_since is None else active_since
+        active_us = None if everything else round(since * 1_000_000)
         return await session.views.workers(session.organization, active_us)
 
     workers = on_store(store, read)

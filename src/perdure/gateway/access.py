@@ -5,6 +5,7 @@ address.
 """
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -77,6 +78,9 @@ class LocalAccess:
         """Everything is granted."""
 
 
+_PORT = re.compile(r"[0-9]{1,5}")
+
+
 class Address(NamedTuple):
     """Where to listen. Port 0 lets the system choose."""
 
@@ -87,7 +91,7 @@ class Address(NamedTuple):
 def parse_listen(text: str) -> Address:
     """`host:port`, `[::1]:port`. Raises `Misuse`."""
     host, separator, port = text.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65_535 or not host:
+    if not separator or not _PORT.fullmatch(port) or int(port) > 65_535 or not host:
         raise Misuse(f"{text!r} is no address to listen at: write host:port, as 127.0.0.1:7373")
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 

@@ -94,7 +94,7 @@ def _parsed(url: str) -> dict[str, Any]:
     except psycopg.ProgrammingError:
         given = {"port": "unknown"}
     # A password with a slash in it, as it is, is read as something else, which would be shown to everybody.
-    if not re.fullmatch(r"[\d,]*", str(given.get("port", ""))) or re.search("[@/]", str(given.get("dbname", ""))):
+    if not re.fullmatch("[0-9,]*", str(given.get("port", ""))) or re.search("[@/]", str(given.get("dbname", ""))):
         raise Misuse(
             "the store's URL cannot be read: write postgresql://user:password@host:port/database, and special "
             "characters of the password as %XX"
