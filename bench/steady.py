@@ -1,10 +1,10 @@
 """Steady load with retention on: what the store holds and what a claim takes must become level.
 
-    python -m bench.steady [--store postgres | URL] [--tasks 200000] [--keep 3]
+    python -m bench.steady [--store postgres | URL] [--tasks 200000] [--keep 3] [--write]
 
 Tasks are submitted as fast as a worker beside runs them; what has ended is removed after `--keep` seconds. Each line is
-one twentieth of the load, told as it comes. Writes results/steady-<store>.md with plots in characters. `--store
-postgres` is a server made for the run; a URL one of your own.
+one twentieth of the load, told as it comes. Writes results/steady-<store>.md with plots in characters, and STEADY.md,
+which is kept, if asked to. `--store postgres` is a server made for the run; a URL one of your own.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import apsw
 import perdure
 
 RESULTS = Path(__file__).parent / "results"
+KEPT = Path(__file__).parent / "STEADY.md"
 STRETCHES = 20
 BATCH = 500
 BACKLOG = 2_000
@@ -177,6 +178,7 @@ def main() -> None:
     )
     parser.add_argument("--tasks", type=int, default=200_000)
     parser.add_argument("--keep", type=float, default=3.0, help="seconds that what has ended is kept")
+    parser.add_argument("--write", action="store_true", help="write STEADY.md, too")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="perdure-steady-"))) / "steady.db"
@@ -187,7 +189,8 @@ def main() -> None:
     lines = [f"# Steady load on {name}: {options.tasks:,} tasks, kept for {options.keep:g} s", ""]
     lines += table(points, "dead rows" if options.store else "log MiB")
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"steady-{name}.md").write_text("\n".join(lines) + "\n")
+    for report in [RESULTS / f"steady-{name}.md", *([KEPT] if options.write else [])]:
+        report.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 
 
