@@ -21,6 +21,7 @@ def migrate(
     json: JsonOption = False,
 ) -> None:
     """Make the store, or take the steps that its schema lacks. Harmless when there are none."""
+    from perdure.cli.beside import beside_the_work
     from perdure.cli.output import write_json
     from perdure.cli.session import on_store
 
@@ -32,7 +33,9 @@ def migrate(
     async def take(session: "Session") -> "list[Migration]":
         schema = session.system.own_store().schema
         await schema.migrate()
-        return await schema.status()
+        with beside_the_work("when the steps were taken was not looked up"):
+            return await schema.status()
+        return missing
 
     taken = {step.number for step in missing}
     steps = [step for step in on_store(store, take, create=True) if step.number in taken]

@@ -21,6 +21,7 @@ from perdure.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Never
 
     from perdure.cli.session import Session
@@ -83,7 +84,7 @@ def submit(
 ) -> None:
     """Submit a job for the workers of the store."""
     check_waits(wait, wait_timeout)
-    from perdure.cli.output import write_json, write_note
+    from perdure.cli.output import write_id, write_json, write_note
     from perdure.cli.session import on_store
     from perdure.jobfile import read_job_file
 
@@ -91,22 +92,37 @@ def submit(
     if idempotency_key is not None:
         job.request.idempotency_key = idempotency_key
 
+    def tell(submitted: "JobSubmitted") -> None:
+        if json and not wait:
+            write_json(submitted)
+        elif not json:
+            write_id(submitted.id)
+
     alone = not json and not wait
-    submitted = on_store(store, lambda session: _send(session, job, note=alone), create=True)
+    submitted = on_store(store, lambda session: _send(session, job, tell, note=alone), create=True)
     for note in job.notes:
         write_note(f"note: {note}")
-    if json and not wait:
-        write_json(submitted)
-    elif not json:
-        sys.stdout.write(submitted.id + "\n")
     if wait:
-        from perdure.cli.job_wait import wait_for
-
-        raise typer.Exit(wait_for(store, [submitted.id], timeout=wait_timeout, as_json=json))
+        _wait_for(submitted.id, store, wait_timeout, json)
 
 
-async def _send(session: "Session", job: "JobFile", *, note: bool) -> "JobSubmitted":
-    """Submit what a file says. Raises a `Refused` that points into it."""
+def _wait_for(job_id: str, store: str | None, timeout: float | None, as_json: bool) -> "Never":
+    from perdure.cli.job_wait import wait_for
+    from perdure.errors import PerdureError
+
+    try:
+        code = wait_for(store, [job_id], timeout=timeout, as_json=as_json)
+    except PerdureError as error:
+        error.fields.setdefault("job_id", job_id)  # With --json nothing else has told it.
+        raise
+    raise typer.Exit(code)
+
+
+async def _send(
+    session: "Session", job: "JobFile", tell: "Callable[[JobSubmitted], None]", *, note: bool
+) -> "JobSubmitted":
+    """Submit what a file says and `tell` at once. Raises a `Refused` that points into it."""
+    from perdure.cli.beside import beside_the_work
     from perdure.cli.job_wait import note_waiting
     from perdure.errors import Refused
 
@@ -114,8 +130,10 @@ async def _send(session: "Session", job: "JobFile", *, note: bool) -> "JobSubmit
         submitted = await session.operations.submit_job(job.request, session.principal)
     except Refused as refusal:
         raise job.placed(refusal) from None
+    tell(submitted)
     if note:
-        await note_waiting(session, submitted.id)
+        with beside_the_work("how it stands was not looked up"):
+            await note_waiting(session, submitted.id)
     return submitted
 
 
@@ -271,6 +289,7 @@ def cancel(
     json: JsonOption = False,
 ) -> None:
     """Cancel a job: nothing more of it begins, what runs is asked to stop. A job that has ended stays (exit code 2)."""
+    from perdure.cli.beside import beside_the_work
     from perdure.cli.output import write_json
     from perdure.cli.session import on_store
     from perdure.domain import ids
@@ -280,7 +299,9 @@ def cancel(
     async def request(session: "Session") -> "tuple[JobView, bool]":
         job = await found(session, parsed)
         done = await session.operations.cancel_job(job.id, session.principal, text)
-        return await found(session, parsed), done
+        with beside_the_work("how it stands now was not looked up"):
+            job = await found(session, parsed)
+        return job, done
 
     job, done = on_store(store, request)
     if json:

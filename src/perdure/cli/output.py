@@ -21,6 +21,7 @@ def write_json(value: Any) -> None:
 
     text = msgspec.json.format(msgspec.json.encode(plain(value)), indent=2)
     sys.stdout.write(text.decode() + "\n")
+    sys.stdout.flush()
 
 
 def plain(value: Any) -> Any:
@@ -127,6 +128,12 @@ def write_facts(facts: Sequence[tuple[str, object]]) -> None:
     for name, value in facts:
         if value is not None and value != "-":
             screen.print(f"{name.ljust(width)}  {safe(value)}")
+
+
+def write_id(id: str) -> None:
+    """An id on a line of its own, and at once: what comes after it may fail."""
+    sys.stdout.write(id + "\n")
+    sys.stdout.flush()
 
 
 def write_line(text: str) -> None:

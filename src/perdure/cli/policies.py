@@ -56,6 +56,7 @@ def set_limits(
     """Change limits; where none is said, show the policy. Raises `Malformed` and `Invalid`."""
     changes = dict(_change(f"{key}={value}") for key, value in said.items() if value is not None)
     if changes:
+        from perdure.cli.beside import beside_the_work
         from perdure.cli.session import on_store
 
         async def change(session: "Session") -> None:
@@ -63,9 +64,12 @@ def set_limits(
             if not as_json:
                 await _note_unknown(session, type, wanted)
             await session.operations.flow.limit(type, wanted, changes, session.principal)
+            with beside_the_work(f"the limits of {type} {wanted} are changed; what holds now was not looked up"):
+                _write(type, wanted, await session.operations.definition(type, wanted, session.principal), as_json)
 
         on_store(store, change, create=True)
-    show_policy(type, name, store, as_json)
+    else:
+        show_policy(type, name, store, as_json)
 
 
 def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: str | None, as_json: bool) -> None:

@@ -61,7 +61,9 @@ def on_store(store: str | None, work: Callable[[Session], Awaitable[R]], *, crea
 @contextlib.asynccontextmanager
 async def session(settings: "Settings", *, create: bool) -> AsyncIterator[Session]:
     """An open store. Raises `Unavailable` or `StoreUnusable` when it cannot be had."""
+    from perdure.cli.beside import beside_the_work
     from perdure.engine.requests import Principal
+    from perdure.errors import PerdureError
     from perdure.wiring import open_system
 
     if not create:
@@ -69,7 +71,11 @@ async def session(settings: "Settings", *, create: bool) -> AsyncIterator[Sessio
     system = await open_system(settings, migrate=create)
     try:
         yield Session(system, Principal(settings.principal, settings.organization))
-    finally:
+    except BaseException:
+        with contextlib.suppress(PerdureError):  # Why the work failed is what is told.
+            await system.close()
+        raise
+    with beside_the_work("the work is done, and the store was not closed in order"):
         await system.close()
 
 

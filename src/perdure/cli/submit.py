@@ -1,6 +1,7 @@
 """`perdure submit KIND JSON`: one task."""
 
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -125,21 +126,33 @@ def submit(
 
 def _wait_for(task_id: str, store: str | None, timeout: float | None, as_json: bool) -> NoReturn:
     from perdure.cli.task_wait import wait_for
+    from perdure.errors import PerdureError
 
-    raise typer.Exit(wait_for(store, [task_id], timeout=timeout, any_of=False, as_json=as_json))
+    try:
+        code = wait_for(store, [task_id], timeout=timeout, any_of=False, as_json=as_json)
+    except PerdureError as error:
+        error.fields.setdefault("task_id", task_id)  # With --json nothing else has told it.
+        raise
+    raise typer.Exit(code)
 
 
 def _submitted(request: "TaskRequest", store: str | None, as_json: bool, wait: bool) -> "Submitted":
     """Submit and tell; one JSON document is enough, so that a wait tells all there is."""
     from perdure.cli.session import on_store
 
-    submitted = on_store(store, lambda session: _submit(session, request, note=not wait and not as_json), create=True)
-    if not (wait and as_json):
-        _tell(submitted, as_json)
-    return submitted
+    def tell(submitted: "Submitted") -> None:
+        if not (wait and as_json):
+            _tell(submitted, as_json)
+
+    note = not wait and not as_json
+    return on_store(store, lambda session: _submit(session, request, tell, note=note), create=True)
 
 
-async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> "Submitted":
+async def _submit(
+    session: "Session", request: "TaskRequest", tell: "Callable[[Submitted], None]", *, note: bool
+) -> "Submitted":
+    """Submit and `tell` at once; what is noted then may fail, and the task is there."""
+    from perdure.cli.beside import beside_the_work
     from perdure.cli.unserved import Waiting, note_unserved
     from perdure.domain.states import ENDED
     from perdure.errors import PerdureError
@@ -149,10 +162,13 @@ async def _submit(session: "Session", request: "TaskRequest", *, note: bool) -> 
     [answer] = await session.operations.submit([request], session.principal)
     if isinstance(answer, PerdureError):
         raise answer
+    submitted = answer._replace(outcome=answer.told())
+    tell(submitted)
     if note and answer.state is not None and answer.state not in ENDED:
-        view = await session.views.task(session.organization, answer.id)
-        await note_unserved(session, [] if view is None else [Waiting(view.kind, view.queue)])
-    return answer._replace(outcome=answer.told())
+        with beside_the_work("how it stands was not looked up"):
+            view = await session.views.task(session.organization, answer.id)
+            await note_unserved(session, [] if view is None else [Waiting(view.kind, view.queue)])
+    return submitted
 
 
 async def _takes_fields(session: "Session", kind: str) -> bool:
@@ -164,12 +180,12 @@ async def _takes_fields(session: "Session", kind: str) -> bool:
 
 
 def _tell(submitted: "Submitted", as_json: bool) -> None:
-    from perdure.cli.output import write_json, write_note
+    from perdure.cli.output import write_id, write_json, write_note
 
     if as_json:
         write_json(submitted)
     else:
-        sys.stdout.write(submitted.id + "\n")
+        write_id(submitted.id)
         if submitted.replayed:
             gone = " and has been removed since" if submitted.state is None else ""
             write_note(f"this idempotency key was used for the same request: the task existed before{gone}")

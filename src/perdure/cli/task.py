@@ -192,13 +192,17 @@ def cancel(
 
 
 def _cancel_named(chosen_ids: list[str], text: str | None, note: str | None, store: str | None, as_json: bool) -> None:
+    from perdure.cli.beside import beside_the_work
     from perdure.cli.output import plain, write_json
     from perdure.cli.session import on_store
 
     async def request(session: "Session") -> "tuple[list[Cancelled], set[str]]":
         answers = await session.operations.cancel(chosen_ids, session.principal, text=text, note=note)
         unknown = [each for each, answer in zip(chosen_ids, answers, strict=True) if answer.answer == "not_found"]
-        return answers, {each for each in unknown if await session.views.job(session.organization, each) is not None}
+        jobs: set[str] = set()
+        with beside_the_work("whether the others are jobs was not looked up"):
+            jobs |= {each for each in unknown if await session.views.job(session.organization, each) is not None}
+        return answers, jobs
 
     answers, jobs = on_store(store, request)
     if as_json:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from perdure.cli.beside import beside_the_work
 from perdure.cli.output import write_note
 from perdure.cli.session import Session
 from perdure.domain.likeness import did_you_mean
@@ -25,22 +26,24 @@ async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
     """
     if not waiting:
         return
-    active_us = round(session.system.settings.worker_active * SECOND_US)
-    workers = await session.views.workers(session.organization, active_us)
-    live = [each for each in workers if each.left_us is None]
-    for note in _notes(sorted(set(waiting)), live):
-        write_note(note)
-    await note_new_kinds(session, {each.kind for each in waiting}.difference(*(each.kinds for each in live)))
+    with beside_the_work("who could run it was not looked up"):
+        active_us = round(session.system.settings.worker_active * SECOND_US)
+        workers = await session.views.workers(session.organization, active_us)
+        live = [each for each in workers if each.left_us is None]
+        for note in _notes(sorted(set(waiting)), live):
+            write_note(note)
+        await note_new_kinds(session, {each.kind for each in waiting}.difference(*(each.kinds for each in live)))
 
 
 async def note_new_kinds(session: Session, kinds: Collection[str]) -> None:
     """Write a note for each of these kinds that no worker ever had, with the one that may be meant."""
-    known = [each.name for each in await session.operations.kinds(session.principal)]
-    for kind in sorted({*kinds}.difference(known)):
-        write_note(
-            f"the kind {kind} is new to this store: tasks submitted before its first worker keep the usual options, not"
-            f" its limits and retries{did_you_mean(kind, known, str)}"
-        )
+    with beside_the_work("which kinds are known was not looked up"):
+        known = [each.name for each in await session.operations.kinds(session.principal)]
+        for kind in sorted({*kinds}.difference(known)):
+            write_note(
+                f"the kind {kind} is new to this store: tasks submitted before its first worker keep the usual options,"
+                f" not its limits and retries{did_you_mean(kind, known, str)}"
+            )
 
 
 def _notes(waiting: Sequence[Waiting], workers: Sequence[WorkerView]) -> Iterator[str]:
