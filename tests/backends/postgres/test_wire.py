@@ -1,11 +1,13 @@
 """Statements that travel together: each has its answer, and what goes wrong with one is told as if it came alone."""
 
+import contextlib
+import select
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import errors, generators
 from psycopg.pq import ExecStatus
 
 from perdure.store.postgres.statements import parse
@@ -140,3 +142,60 @@ def test_a_look_gives_up_where_somebody_else_has_read_the_answer(connection: psy
         wire.look()
     assert [type(each) for each in told] == [psycopg.OperationalError]
     assert connection.closed
+
+
+ENDED = parse("ended", "SELECT pg_terminate_backend(pg_backend_pid())")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "between", "last"])
+def test_a_server_process_that_ends_is_told_as_a_connection_that_broke(
+    connection: psycopg.Connection[Any], place: int
+) -> None:
+    wire = Wire(connection)
+    queries: list[Any] = [(ECHO, VALUES), (DIVIDE, (1,))]
+    queries.insert(place, (ENDED, ()))
+    with pytest.raises(psycopg.OperationalError):
+        wire.run_together(queries)
+
+
+def test_a_server_process_that_has_ended_meanwhile_is_told_as_a_connection_that_broke(
+    connection: psycopg.Connection[Any], postgres_database: str
+) -> None:
+    wire = Wire(connection)
+    with psycopg.connect(postgres_database, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.info.backend_pid])
+    with pytest.raises(psycopg.OperationalError):
+        wire.run_together([(ECHO, VALUES), (DIVIDE, (1,))])
+
+
+def test_what_was_sent_to_a_server_process_that_ends_is_told_so_by_a_look(connection: psycopg.Connection[Any]) -> None:
+    wire, came = Wire(connection), list[object]()
+    wire.send((ENDED, ()), lambda: (ECHO, VALUES), came.append)
+    with contextlib.suppress(psycopg.OperationalError):
+        for _ in range(100):
+            select.select([connection.fileno()], [], [], 0.1)
+            wire.look()
+    assert [isinstance(each, psycopg.OperationalError) for each in came] == [True]
+
+
+@pytest.mark.parametrize("due", [False, True], ids=["asked", "sent"])
+@pytest.mark.parametrize("cut", ["fatal", "nothing"])
+def test_an_end_that_does_not_come_is_told_as_a_connection_that_broke(
+    connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, cut: str, due: bool
+) -> None:
+    wire, told = Wire(connection), list[Any]()
+    fatal = connection.pgconn.make_empty_result(ExecStatus.FATAL_ERROR)
+    fetch = generators.fetch_many
+
+    def cut_off(pgconn: Any) -> Any:
+        came = yield from fetch(pgconn)
+        if came and came[-1].status == ExecStatus.PIPELINE_SYNC:
+            return [fatal] if cut == "fatal" else []
+        return came
+
+    monkeypatch.setattr(generators, "fetch_many", cut_off)
+    if due:
+        wire.send((ECHO, VALUES), nothing, told.append)
+    with pytest.raises(psycopg.OperationalError):
+        wire.run_together([(ECHO, VALUES)])
+    assert [type(each) for each in told] == [psycopg.OperationalError] * due

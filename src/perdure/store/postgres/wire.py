@@ -34,6 +34,7 @@ _array = struct.Struct("!iiIii").pack
 Query = tuple[Statement, Sequence[Any]]
 """A statement and the values of its names, in their order."""
 _Key = tuple[str, tuple[int, ...]]
+_CUT_OFF = "the server's answers ended before all of them had come"
 _GOOD = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
 
@@ -136,11 +137,13 @@ class Wire:
                 if result is None:
                     # The end of one statement's results. Twice in a row, nothing more will come.
                     if ended:
-                        raise psycopg.OperationalError("the server's answers ended before all of them had come")
+                        raise psycopg.OperationalError(_CUT_OFF)
                     ended = True
                     continue
                 ended = False
                 if result.status != ExecStatus.PIPELINE_SYNC:
+                    if len(self._due[0].came) == len(self._due[0].expected):
+                        raise _lost(result)
                     self._due[0].came.append(result)
                     continue
                 self._tell(self._due.popleft())
@@ -207,12 +210,21 @@ class Wire:
 
     def _read(self, count: int) -> list[PGresult]:
         """Wait for so many results, and the end behind them."""
-        wait, pg = self._connection.wait, self._pg
-        wait(generators.send(pg))
-        results = [wait(generators.fetch_many(pg))[-1] for _ in range(count)]
-        (end,) = wait(generators.fetch_many(pg))
+        self._connection.wait(generators.send(self._pg))
+        results = [self._next() for _ in range(count)]
+        end = self._next()
+        if end.status == ExecStatus.FATAL_ERROR:
+            # The server's process has ended: what came before tells why, if anything does.
+            told = next((each for each in results if each.status == ExecStatus.FATAL_ERROR), end)
+            raise _lost(told)
         invariant(end.status == ExecStatus.PIPELINE_SYNC, "what travels together ends together")
         return results
+
+    def _next(self) -> PGresult:
+        came: list[PGresult] = self._connection.wait(generators.fetch_many(self._pg))
+        if not came:
+            raise psycopg.OperationalError(_CUT_OFF)
+        return came[-1]
 
     def _told(self, expected: Sequence[_Key | None], came: Sequence[PGresult]) -> list[PGresult]:
         results = []
@@ -242,6 +254,12 @@ class Wire:
         if result.status == ExecStatus.COMMAND_OK:
             return Answer(None, result.command_status or b"", result.command_tuples or 0)
         raise errors.error_from_result(result)
+
+
+def _lost(result: PGresult) -> psycopg.OperationalError:
+    """That the connection has broken, by what came in the place of an end."""
+    error = errors.error_from_result(result)
+    return error if isinstance(error, psycopg.OperationalError) else psycopg.OperationalError(str(error) or _CUT_OFF)
 
 
 class _Bound(NamedTuple):
