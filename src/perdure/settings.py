@@ -210,6 +210,8 @@ class Settings:
         environ = os.environ if environ is None else environ
         chosen: dict[str, Any] = dict(defaults or {})
         path = config if config is not None else environ.get(CONFIG_VARIABLE)
+        if path is not None and not isinstance(path, str | Path):
+            raise Invalid(f"config must be the path of a TOML file, not {path!r}", field="config")
         if path:
             chosen |= _from_file(Path(path))
         chosen |= _from_environment(environ)

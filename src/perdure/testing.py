@@ -18,6 +18,7 @@ import msgspec
 
 from perdure.ambient import Chance, Ids, SystemClock
 from perdure.app.app import App
+from perdure.app.given import check_given
 from perdure.app.opening import Openings
 from perdure.app.patience import Patience, Why
 from perdure.domain.limits import LIST_MAX_ROWS, SECOND_US
@@ -84,6 +85,9 @@ class TestApp:
     __test__ = False
 
     def __init__(self, app: App, *, seed: int = 0, schedules: bool = True) -> None:
+        check_given(app, App, "app", "the perdure.App to be tested, as in TestApp(app)")
+        check_given(seed, int, "seed", "a whole number")
+        check_given(schedules, bool, "schedules", "true or false")
         self.app = app
         self.clock = VirtualClock()
         self._seed = seed

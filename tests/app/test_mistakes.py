@@ -1,8 +1,11 @@
 """Mistakes with tasks, refused where they are made and told with what to write instead."""
 
+import asyncio
+
 import pytest
 
 import perdure
+from perdure.testing import TestApp
 
 
 async def test_a_function_that_is_no_task_is_refused(app):
@@ -121,3 +124,35 @@ def test_a_result_inside_a_field_of_a_kind_elsewhere_is_refused(app):
 def test_a_name_that_is_neither_a_field_nor_an_option_is_told_what_may_be_meant(app, fields, meant):
     with pytest.raises(perdure.Invalid, match=rf"; did you mean '{meant}'\?$"):
         app.call("add", **fields)
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "right"),
+    [
+        (lambda: TestApp("x"), "app", "the perdure.App to be tested"),
+        (lambda: TestApp(None), "app", "the perdure.App to be tested"),
+        (lambda: TestApp(perdure.App(":memory:"), seed="x"), "seed", "a whole number"),
+        (lambda: TestApp(perdure.App(":memory:"), schedules="x"), "schedules", "true or false"),
+        (lambda: perdure.App(5), "store", "a path or the URL of a store"),
+        (lambda: perdure.App(b"x"), "store", "a path or the URL of a store"),
+        (lambda: perdure.App(settings={"store": "x"}), "settings", "a perdure.Settings"),
+        (lambda: perdure.App(tracer=5), "tracer", "the methods of perdure.telemetry.tracer.Tracer"),
+        (lambda: perdure.SyncApp("x"), "app", "a perdure.App"),
+        (lambda: perdure.Settings.load(config=5), "config", "the path of a TOML file"),
+        (lambda: perdure.Partly(5, summary=5), "summary", "text"),
+        (lambda: asyncio.run(perdure.wait_all(5)), "handles", "a list of handles"),
+        (lambda: asyncio.run(perdure.wait_any(["x"])), "handles", "a list of handles"),
+        (lambda: perdure.App(":memory:").sync.wait_all(["x"]), "handles", "a list of handles of an app.sync"),
+        (lambda: perdure.App(":memory:").sync.wait_any("x"), "handles", "a list of handles of an app.sync"),
+        (lambda: asyncio.run(anext(perdure.as_completed("x"))), "handles", "a list of handles"),
+    ],
+)
+def test_something_else_in_the_place_of_what_is_taken_is_refused_with_what_to_give(make, field, right):
+    with pytest.raises((perdure.Misuse, perdure.Invalid), match=right) as told:
+        make()
+    assert told.value.fields["field"] == field
+
+
+def test_what_is_no_function_is_refused_as_a_handler(app):
+    with pytest.raises(perdure.Misuse, match="5 is no function"):
+        app.task("five")(5)

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, Unpack, overload
 
 from perdure.app.call import Target, call_of
 from perdure.app.flow import AppFlow
+from perdure.app.given import check_given
 from perdure.app.handle import Handle
 from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
@@ -29,6 +30,7 @@ from perdure.engine.act_on_matching import Act
 from perdure.engine.duties import Duty
 from perdure.engine.engine import Operations
 from perdure.engine.requests import Principal
+from perdure.errors import Misuse
 from perdure.settings import Settings
 from perdure.telemetry.tracer import Tracer
 from perdure.wiring import System, check_store, open_system
@@ -48,7 +50,8 @@ class App:
 
     `tracer`, a `perdure.telemetry.tracer.Tracer`, makes traces in the place of what the setting `traces` says.
 
-    Raises `Invalid` for a bad setting and `Misuse` for a store that this version cannot use.
+    Raises `Invalid` for a bad setting and `Misuse` for a store that this version cannot use, or something else in the
+    place of one.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class App:
         principal: str | None = None,
         tracer: Tracer | None = None,
     ) -> None:
+        _check_parts(store, settings, tracer)
         chosen = Settings.load() if settings is None else settings
         path = str(store) if store is not None else None
         self.settings = chosen.but(store=path, organization=organization, principal=principal)
@@ -284,3 +288,14 @@ class App:
     async def duties(self) -> list[Duty]:
         """The system's background duties, for those who want to run them themselves."""
         return (await self.operations()).duties()
+
+
+def _check_parts(store: object, settings: object, tracer: object) -> None:
+    if store is not None:
+        check_given(
+            store, (str, Path), "store", "a path or the URL of a store, as perdure.db or postgresql://user@host/db"
+        )
+    if settings is not None:
+        check_given(settings, Settings, "settings", "a perdure.Settings, as perdure.Settings(concurrency=8)")
+    if tracer is not None and not all(callable(getattr(tracer, each, None)) for each in ("submitting", "running")):
+        raise Misuse("tracer must have the methods of perdure.telemetry.tracer.Tracer", field="tracer")

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from perdure.app.given import check_all_given
 from perdure.app.patience import Patience
 from perdure.domain.limits import LIST_MAX_ROWS
 from perdure.domain.states import GOOD_ENDS, TaskState
@@ -171,6 +172,9 @@ def failure_of(ended: Ended) -> TaskFailed:
     )
 
 
+HANDLES = "handles, which `await app.submit(...)` returns and app.handle(id) makes"
+
+
 async def wait_all(handles: Sequence[Handle[Any]], timeout: float | None = None) -> None:
     """Wait until all of these tasks have ended, however they ended; `result()` of each then answers at once.
 
@@ -187,6 +191,7 @@ async def wait_any(handles: Sequence[Handle[R]], timeout: float | None = None) -
 
 async def as_completed(handles: Sequence[Handle[R]], timeout: float | None = None) -> AsyncIterator[Handle[R]]:
     """The handles one by one as their tasks end. Raises `WaitTimedOut` when `timeout` seconds pass without an end."""
+    check_all_given(handles, Handle, "handles", HANDLES)
     left = list(handles)
     while left:
         for handle in await wait_any(left, timeout):
@@ -196,6 +201,7 @@ async def as_completed(handles: Sequence[Handle[R]], timeout: float | None = Non
 
 async def _wait(handles: Sequence[Handle[Any]], timeout: float | None, any_of: bool) -> None:
     check_timeout(timeout)
+    check_all_given(handles, Handle, "handles", HANDLES)
     unknown = [handle for handle in handles if handle._ended is None]
     if not unknown or (any_of and len(unknown) < len(handles)):
         return

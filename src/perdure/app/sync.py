@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack, overload
 
 from perdure.app.flow import SyncFlow
+from perdure.app.given import check_all_given, check_given
 from perdure.app.handle import Handle, wait_all, wait_any
 from perdure.app.job import JobBuilder
 from perdure.app.job_handle import JobHandle
@@ -145,6 +146,9 @@ class SyncJobBuilder:
         return SyncJobHandle(self._portal, self._portal.call(self._builder.submit, idempotency_key))
 
 
+HANDLES = "handles of an app.sync, which its submit returns and its handle(id) makes"
+
+
 class SyncApp:
     """The app's operations for code without `await`, from any thread and in any process.
 
@@ -153,6 +157,9 @@ class SyncApp:
     """
 
     def __init__(self, app: "App") -> None:
+        from perdure.app.app import App  # An app makes one of these.
+
+        check_given(app, App, "app", "a perdure.App; an app has one already, as app.sync")
         self._app = app
         self.portal = Portal(app.close)
         self.schedules = SyncSchedules(app)
@@ -237,10 +244,12 @@ class SyncApp:
 
     def wait_all(self, handles: Sequence[SyncHandle[Any]], timeout: float | None = None) -> None:
         """See `perdure.wait_all`."""
+        check_all_given(handles, SyncHandle, "handles", HANDLES)
         self.portal.call(wait_all, [each.handle for each in handles], timeout)
 
     def wait_any(self, handles: Sequence[SyncHandle[R]], timeout: float | None = None) -> list[SyncHandle[R]]:
         """See `perdure.wait_any`."""
+        check_all_given(handles, SyncHandle, "handles", HANDLES)
         ended = {handle.id for handle in self.portal.call(wait_any, [each.handle for each in handles], timeout)}
         return [each for each in handles if each.id in ended]
 

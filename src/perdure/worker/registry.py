@@ -34,6 +34,8 @@ class Registry:
         """
         if not kind or len(kind) > KIND_MAX_CHARS:
             raise Misuse(f"a kind has 1 to {KIND_MAX_CHARS} characters, not {len(kind)}", kind=kind)
+        if not callable(function):
+            raise Misuse(f"task {kind!r}: {function!r} is no function: write @app.task({kind!r}) above one", kind=kind)
         handler = Handler(
             kind,
             function,

@@ -67,6 +67,8 @@ class Partly(Verdict):
     def __init__(self, value: Any, summary: str | None = None) -> None:
         self.value = value
         self.summary = summary
+        if summary is not None and not isinstance(summary, str):
+            raise Invalid(f"summary must be text, not {summary!r}", field="summary")
         if summary is not None and len(summary.encode("utf-8", "replace")) > SUMMARY_MAX_BYTES:
             raise Invalid(f"a summary has at most {SUMMARY_MAX_BYTES} bytes", field="summary")
         super().__init__(summary or "partly")
