@@ -17,13 +17,21 @@ SLOTS = 20
 LEAST, MOST = 10, 3 * SLOTS
 
 
-def learnt(*durations_us: int, each_us: int = 1, size: int = 50, prefetch: int | None = None) -> Prefetch:
-    """After handlers that took so long, and two claims with so long between them for each task."""
+def learnt(
+    *durations_us: int,
+    each_us: int = 1,
+    size: int = 50,
+    prefetch: int | None = None,
+    answer_us: int = 0,
+    claims: int = 2,
+) -> Prefetch:
+    """After handlers that took so long, and claims with so long between them for each task, answered after so long."""
     prefetched = Prefetch(WorkerSettings(concurrency=SLOTS, prefetch=prefetch))
     for duration_us in durations_us:
         prefetched.note(duration_us, size)
-    prefetched.claimed(SLOTS, SLOTS, 0)
-    prefetched.claimed(SLOTS, SLOTS, SLOTS * each_us)
+    for number in range(claims):
+        now_us = number * SLOTS * each_us
+        prefetched.claimed(SLOTS, SLOTS, now_us - answer_us, now_us)
     return prefetched
 
 
@@ -54,12 +62,25 @@ def test_a_worker_that_is_slowed_down_leaves_more_to_others(each_us: int, expect
 def test_the_least_is_at_hand_until_two_claims_in_a_row_brought_all_that_was_wanted() -> None:
     prefetch = Prefetch(WorkerSettings(concurrency=SLOTS))
     prefetch.note(5, 50)
-    prefetch.claimed(SLOTS, SLOTS, 0)
-    prefetch.claimed(SLOTS - 1, SLOTS, 100)
-    prefetch.claimed(SLOTS, SLOTS, SECOND_US)
+    prefetch.claimed(SLOTS, SLOTS, 0, 0)
+    prefetch.claimed(SLOTS - 1, SLOTS, 100, 100)
+    prefetch.claimed(SLOTS, SLOTS, SECOND_US, SECOND_US)
     assert ahead(prefetch) == LEAST
-    prefetch.claimed(SLOTS, SLOTS, SECOND_US + SLOTS * 100)
+    prefetch.claimed(SLOTS, SLOTS, *[SECOND_US + SLOTS * 100] * 2)
     assert ahead(prefetch) == MOST
+
+
+@pytest.mark.parametrize(
+    ("answer_us", "expected"), [(0, 20), (1_000, 22), (10_000, 40), (AHEAD_US, 60), (SECOND_US, 60)]
+)
+def test_what_is_gone_before_a_claim_is_answered_is_asked_for_too(answer_us: int, expected: int) -> None:
+    assert ahead(learnt(5, each_us=500, answer_us=answer_us, claims=30)) == expected
+
+
+def test_a_claim_that_brought_less_says_nothing_of_how_long_one_takes() -> None:
+    prefetch = learnt(5, each_us=500, claims=30)
+    prefetch.claimed(SLOTS - 1, SLOTS, 0, SECOND_US)
+    assert ahead(prefetch) == 20
 
 
 def test_one_long_handler_among_short_ones_counts_for_a_while() -> None:

@@ -279,7 +279,7 @@ class Worker:
         call = self._source.claim(self.id, wanted := min(wanted, FIRST_MAX_TASKS if self._dry else wanted), wait=wait)
         leases = (await self._leaving.unless_set(call) or []) if wait else await call
         answered_us = self._clock.monotonic_us()
-        self._prefetch.claimed(len(leases), wanted, answered_us)
+        self._prefetch.claimed(len(leases), wanted, sent_us, answered_us)
         self._dry = len(leases) < wanted and not wait
         if self._dry:
             self._pace.looked(answered_us, bool(leases))

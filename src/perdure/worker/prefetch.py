@@ -16,7 +16,9 @@ SHORT_US = SECOND_US
 WAIT_MAX_US = 5 * SECOND_US
 """What has waited here that long is handed back: another worker may have a free slot."""
 AHEAD_US = 20_000
-"""How much work may be here, in time, where it is not set how many tasks that are."""
+"""How much work may be here, in time, where it is not set how many tasks that are. A claim asks for what will be gone
+before it is answered, too, but for no more of that than this once more.
+"""
 AHEAD_WAIT_MAX_US = SECOND_US // 4
 """What waits here beyond the least is handed back after that long: it was to wait for a moment."""
 AHEAD_BYTES = 4 * 1024 * 1024
@@ -24,7 +26,7 @@ AHEAD_BYTES = 4 * 1024 * 1024
 WEIGHT = 0.1
 """Of the latest handler in the running averages."""
 WEIGHT_OF_CLAIM = 0.3
-"""Of the time since the last claim in the running average of the pace."""
+"""Of the latest claim in the running averages: the time since the one before, and until its answer."""
 FADING = 0.99
 """What each handler leaves of the longest one before: among many short ones a long one counts for some hundreds."""
 
@@ -40,6 +42,8 @@ class Prefetch:
         self._typical_bytes = 0.0
         self._each_us: float | None = None
         """So long it takes for each task, all slots together, from one claim to the next."""
+        self._answer_us = 0.0
+        """So long a claim takes to be answered."""
         self._claimed_us: int | None = None
 
     def note(self, duration_us: int, size: int) -> None:
@@ -49,9 +53,11 @@ class Prefetch:
         self._longest_us = max(self._longest_us * FADING, duration_us)
         self._typical_bytes += WEIGHT * (size - self._typical_bytes)
 
-    def claimed(self, leases: int, wanted: int, now_us: int) -> None:
+    def claimed(self, leases: int, wanted: int, sent_us: int, now_us: int) -> None:
         """A claim was answered. As many leases as were wanted replace what went since the last such claim."""
         before_us, self._claimed_us = self._claimed_us, now_us if leases >= wanted else None
+        if leases >= wanted:
+            self._answer_us += WEIGHT_OF_CLAIM * (min(now_us - sent_us, AHEAD_US) - self._answer_us)
         if before_us is not None and self._claimed_us is not None:
             known, each_us = self._each_us, (now_us - before_us) / leases
             self._each_us = each_us if known is None else known + WEIGHT_OF_CLAIM * (each_us - known)
@@ -94,7 +100,7 @@ class Prefetch:
         least, most = self._least(concurrency), self._settings.prefetch_for(concurrency)
         if least >= most or self._each_us is None:
             return least
-        by_pace = AHEAD_US / max(1.0, self._each_us) - concurrency
+        by_pace = (AHEAD_US + self._answer_us) / max(1.0, self._each_us) - concurrency
         by_longest = concurrency * AHEAD_US / max(1.0, self._longest_us)
         by_size = AHEAD_BYTES / max(1.0, self._typical_bytes)
         return max(least, round(min(by_pace, by_longest, by_size, most)))
