@@ -85,6 +85,17 @@ async def test_positional_arguments_and_whole_payloads_mean_the_same(app):
             assert await handle.result(10) == 3
 
 
+async def test_a_kind_by_name_and_its_task_mean_the_same_call(app):
+    for args, fields in [((1, 2), {}), ((), {"left": 1, "right": 2}), ((1,), {"right": 2, "priority": 3})]:
+        named, given = app.call("add", *args, **fields), app.call(app.tasks["add"], *args, **fields)
+        assert (named.kind, named.payload, named.options, named.task) == (
+            given.kind,
+            given.payload,
+            given.options,
+            given.task,
+        )
+
+
 async def test_a_payload_that_does_not_fit_is_refused_with_the_field(app):
     async with app:
         for wrong in ({"left": "one"}, {"left": 1, "middle": 2}, {}):

@@ -27,9 +27,10 @@ def call_of(
 
     Raises `Misuse` where the arguments contradict each other and `Invalid` where the handler does not take them.
     """
-    if isinstance(target, Task) and payload is None and not keywords and OPTION_NAMES.isdisjoint(fields):
+    task = known.get(target) if isinstance(target, str) else target
+    if isinstance(task, Task) and payload is None and not keywords and OPTION_NAMES.isdisjoint(fields):
         if is_plain(args, fields):
-            return _bound(target, target.plain_call, args, fields)
+            return _bound(task, task.plain_call, args, fields)
     elif not isinstance(target, _TARGETS):
         raise not_a_task(target)
     _refuse_nodes(args, fields, payload)
@@ -37,10 +38,9 @@ def call_of(
     if not OPTION_NAMES.isdisjoint(fields):
         said = {name: fields[name] for name in fields if name in OPTION_NAMES and fields[name] is not None}
         fields = {name: fields[name] for name in fields if name not in OPTION_NAMES}
-    if isinstance(target, Call):
-        _refuse_arguments(target, args, fields, payload)
-        return target.with_options(**said)
-    task = known.get(target) if isinstance(target, str) else target
+    if isinstance(task, Call):
+        _refuse_arguments(task, args, fields, payload)
+        return task.with_options(**said)
     kind = target if isinstance(target, str) else target.kind
     if task is not None and (said or keywords or payload is not None):
         _refuse_ambiguous(task, {*said, *keywords, *(["payload"] if payload is not None else [])})
