@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+from functools import partial
 
 import pytest
+from rich.console import Console
 
 from cli.conftest import Perdure
 from perdure import Context, Retry
@@ -79,3 +81,30 @@ def test_a_shortened_id_is_told_to_be_one(perdure: Perdure, task: str) -> None:
         assert answer.code == 2
         assert f"'{short}' is only a part of the id of a task: give all 36 characters" in answer.err
     assert "ids look like" in perdure("task", "show", "charge").err
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch, columns: int = 80) -> None:
+    """Tables are written as to a terminal of so many columns."""
+    screen = partial(Console, width=columns, highlight=False, markup=False, emoji=False, force_terminal=False)
+    monkeypatch.setattr("perdure.cli.output.console", lambda *, to_stderr=False: screen(stderr=to_stderr))
+
+
+def test_what_is_too_wide_for_the_terminal_stands_under_its_row(
+    perdure: Perdure, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow(monkeypatch)
+    lines = perdure("task", "events", task).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["AT", "EVENT", "ACTOR"]
+    place = next(place for place, line in enumerate(lines) if "  failed  " in line)
+    assert re.fullmatch(r"20\S+ \S+  failed +\S{36}", lines[place])
+    told = " ".join(each.strip() for each in lines[place + 1 : place + 4])
+    assert "data: fence=" in told
+    assert "error=ConnectionError: the bank is closed" in told
+    shown = perdure("task", "show", task).out
+    assert "    error: ConnectionError: the bank is closed\n" in shown
+    waiting = perdure("submit", "other").out.strip()
+    why = perdure("task", "why", waiting).out
+    assert "    what frees it: start a worker" in why
+    narrow(monkeypatch, 300)
+    assert "    data:" not in perdure("task", "events", task).out

@@ -93,6 +93,7 @@ def list_dead_letters(
             for view in page.rows
         ],
         "no dead letters",
+        below=("ENDED", "ERROR"),
     )
     if page.cursor is not None:
         write_note(f"more with --cursor {page.cursor}")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PIPE_COLUMNS = 100_000
 """Nothing is wrapped or cut where a program reads."""
+INDENT = 4
+"""So far what is told under a row stands to the right."""
 
 
 def write_json(value: Any) -> None:
@@ -106,19 +108,64 @@ def console(*, to_stderr: bool = False) -> "Console":
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=width is not None)
 
 
-def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
-    """Rows under their columns, or the sentence `nothing`."""
+def write_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str, below: Sequence[str] = ()
+) -> None:
+    """Rows under their columns, or the sentence `nothing`.
+
+    Where a row is wider than the terminal, what stands in the columns `below` comes in lines under it.
+    """
     from rich.table import Table
 
     if not rows:
         console().print(nothing)
         return
+    if below and not _fits(columns, rows):
+        _write_stacked(columns, rows, below)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
         table.add_column(column, no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*("-" if each is None else safe(each) for each in row))
+        table.add_row(*map(_cell, row))
     console().print(table)
+
+
+def _fits(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bool:
+    return sum(_widths(columns, rows)) + 2 * (len(columns) - 1) <= console().width
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[int]:
+    """How many cells of a terminal each column takes."""
+    from rich.cells import cell_len
+
+    return [
+        max(cell_len(column), *(cell_len(_cell(row[place])) for row in rows)) for place, column in enumerate(columns)
+    ]
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else safe(value)
+
+
+def _write_stacked(columns: Sequence[str], rows: Sequence[Sequence[object]], below: Sequence[str]) -> None:
+    """Each row in a line, and under it a line for each of its columns `below` that has something, with its name."""
+    from rich.cells import set_cell_size
+    from rich.text import Text
+
+    screen, widths = console(), _widths(columns, rows)
+    beside = [place for place, column in enumerate(columns) if column not in below]
+
+    def line(cells: Sequence[object]) -> str:
+        return "  ".join(set_cell_size(_cell(cells[place]), widths[place]) for place in beside).rstrip()
+
+    screen.print(Text(line(columns), style="bold"))
+    for row in rows:
+        screen.print(Text(line(row)))
+        for column, value in zip(columns, row, strict=True):
+            if column in below and _cell(value) != "-":
+                said = Text(f"{column.lower()}: {_cell(value)}").wrap(screen, screen.width - INDENT, overflow="fold")
+                screen.print(*(Text(" " * INDENT + each.plain.rstrip()) for each in said), sep="\n")
 
 
 def write_facts(facts: Sequence[tuple[str, object]]) -> None:

@@ -63,6 +63,7 @@ def write_task(view: "TaskView", attempts: "Sequence[AttemptView]", worker_seen_
                 for each in attempts
             ],
             "",
+            below=("WORKER", "LEASED", "ERROR"),
         )
     if view.last_error is not None and view.last_error.traceback:
         write_line("")
@@ -127,6 +128,7 @@ def write_events(history: "Sequence[EventView]", attempts: "Sequence[AttemptView
         ("AT", "EVENT", "ACTOR", "DATA"),
         [(shown_instant(each.at_us), each.type, each.actor, _data(each, errors)) for each in history],
         "no history",
+        below=("DATA",),
     )
 
 
@@ -153,6 +155,7 @@ def write_obstacles(obstacles: "Sequence[Obstacle]") -> None:
             for each in obstacles
         ],
         "",
+        below=("WHAT", "HELD BY", "WHAT FREES IT"),
     )
 
 
