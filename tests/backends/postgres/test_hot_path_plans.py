@@ -154,6 +154,34 @@ def test_a_claim_goes_down_an_index_to_its_marks(plans: dict[str, dict[str, Any]
     assert not [node for node in nodes(plans["claim_heads"]) if node["Node Type"] == "Sort"]
 
 
+def test_what_nearly_all_have_in_common_is_asked_once(writer: Writer) -> None:
+    """Of the worker of what is settled; that there are no receipts, and of tasks that are new no checkpoints."""
+    writer.submit(writer.tasks(40))
+    held = writer.claim(20)
+    tx = Watched(writer.session.connection, writer.session.begin(durable=False))
+    plans = []
+    for name, act in (
+        ("settle_end", lambda: settling.settle(tx, settlings(held))),
+        ("claim", lambda: writer.claims.claim(tx, [ClaimRequest("w", writer.leases(20))], writer.lanes)),
+    ):
+        tx.connection.execute("SAVEPOINT before")
+        act()
+        tx.connection.execute("ROLLBACK TO SAVEPOINT before")
+        plans.append(tx.plan(name, analyze=True))
+    writer.session.roll_back()
+    settle, claim = ([node for node in nodes(plan) if "Relation Name" in node] for plan in plans)
+    assert sum(each["Actual Loops"] for each in settle if each["Relation Name"] == "perdure_workers") == 1
+    assert _pages(settle, "perdure_receipts") <= 2
+    assert _pages(claim, "perdure_checkpoints") == 0
+
+
+def _pages(found: list[dict[str, Any]], table: str) -> int:
+    """How many pages were looked at on the way to rows of a table."""
+    these = [each for each in found if each["Relation Name"] == table]
+    assert these
+    return sum(each["Shared Hit Blocks"] + each["Shared Read Blocks"] for each in these)
+
+
 def test_jobs_are_found_by_number(plans: dict[str, dict[str, Any]]) -> None:
     found = {
         node["Index Name"]

@@ -299,10 +299,13 @@ def _lease_from(
 def _bindings(
     tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], takes: Sequence[Take]
 ) -> dict[str, Any]:
+    ids = [id for id, _ in leases]
     return {
         "worker": worker.id,
         "leases": batch(leases),
-        "known": batch({id: place for place, (id, _) in enumerate(leases)}),
+        "known": batch({id: place for place, id in enumerate(ids)}),
+        "first": min(ids),
+        "last": max(ids),
         "want": len(leases),
         "stretches": batch(takes),
         "capacity": worker.capacity,

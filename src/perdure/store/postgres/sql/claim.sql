@@ -2,20 +2,23 @@
 -- Stretches are [lane, from, until, how many, order], the first to be taken first; others' claims are passed over. The
 -- bounds are bounds of the index, so that what lies dead below them costs nothing. A new attempt has a fence above every
 -- earlier one; the first claim sets the execution deadline. Attempts that an earlier call has made come back as they are.
--- A claim that is sent again after its attempt has ended makes no second attempt of that id.
-WITH held AS MATERIALIZED (
-    SELECT live.n, live.fence, live.attempt_id, (%(known)s::jsonb -> live.attempt_id)::bigint AS place
-    FROM perdure_live AS live
-    WHERE live.worker = %(worker)s::text AND live.attempt_id IS NOT NULL AND live.fence >= %(held_from)s::bigint
-),
-room AS MATERIALIZED (
+-- A claim that is sent again after its attempt has ended makes no second attempt of that id. `first` and `last` are the ends of
+-- where its ids lie: what else the worker holds mostly lies outside. Only a task that was tried before can have a checkpoint.
+WITH room AS MATERIALIZED (
     SELECT
         CASE WHEN count(place) > 0 THEN 0 ELSE greatest(least(%(want)s::bigint, %(capacity)s::bigint - count(*)), 0) END AS free,
-        least(min(fence), %(now)s::bigint) AS held_from
-    FROM held
+        least(min(fence), %(now)s::bigint) AS held_from, count(place) > 0 AS repeated
+    FROM (
+        SELECT
+            live.fence,
+            CASE WHEN live.attempt_id BETWEEN %(first)s::text AND %(last)s::text THEN %(known)s::jsonb -> live.attempt_id END
+                AS place
+        FROM perdure_live AS live
+        WHERE live.worker = %(worker)s::text AND live.attempt_id IS NOT NULL AND live.fence >= %(held_from)s::bigint
+    ) AS held
 ),
 picked AS MATERIALIZED (
-    SELECT stretch.band, next.n, next.seq
+    SELECT stretch.band, next.n, next.seq, next.fence
     FROM (
         SELECT
             (value ->> 0)::bigint AS lane, (value ->> 1)::bigint AS first, (value ->> 2)::bigint AS last,
@@ -24,7 +27,7 @@ picked AS MATERIALIZED (
         ORDER BY place
     ) AS stretch
     CROSS JOIN LATERAL (
-        SELECT live.n, live.seq
+        SELECT live.n, live.seq, live.fence
         FROM perdure_live AS live
         WHERE live.state = 'queued' AND live.lane = stretch.lane AND live.seq >= stretch.first AND live.seq <= stretch.last
         AND (live.expires_us IS NULL OR live.expires_us > %(now)s::bigint)
@@ -36,8 +39,10 @@ picked AS MATERIALIZED (
     LIMIT (SELECT free FROM room)
 ),
 numbered AS MATERIALIZED (
-    SELECT n, seq, %(leases)s::jsonb -> (row_number() OVER (ORDER BY band NULLS LAST, seq NULLS LAST) - 1)::integer AS lease
-    FROM picked
+    SELECT n, seq, fence, place, %(leases)s::jsonb -> place::integer AS lease
+    FROM (
+        SELECT n, seq, fence, row_number() OVER (ORDER BY band NULLS LAST, seq NULLS LAST) - 1 AS place FROM picked
+    ) AS ordered
 ),
 leased AS (
     UPDATE perdure_live AS live
@@ -63,7 +68,8 @@ leased AS (
     ) = 0)
     RETURNING
         live.n, live.organization, live.lane, live.job, live.attempt_id, live.token, live.failures, live.fence,
-        live.generation, live.lease_ends_us, live.deadline_us, live.expires_us, numbered.seq, tasks.id, tasks.payload,
+        live.generation, live.lease_ends_us, live.deadline_us, live.expires_us, numbered.seq, numbered.place,
+        CASE WHEN numbered.fence > 0 THEN live.n END AS tried, tasks.id, tasks.payload,
         tasks.encoding, tasks.timeout_us, tasks.name, tasks.parents, tasks.retry, tasks.options, tasks.initiator,
         tasks.max_attempts
 ),
@@ -92,18 +98,20 @@ FROM (
     UNION ALL
     SELECT
         live.n, live.organization, live.lane, live.job, live.attempt_id, live.token, live.failures, live.fence,
-        live.generation, live.lease_ends_us, live.deadline_us, live.expires_us, NULL, tasks.id, tasks.payload,
+        live.generation, live.lease_ends_us, live.deadline_us, live.expires_us, NULL,
+        (%(known)s::jsonb -> live.attempt_id)::bigint, live.n, tasks.id, tasks.payload,
         tasks.encoding, tasks.timeout_us, tasks.name, tasks.parents, tasks.retry, tasks.options, tasks.initiator,
         tasks.max_attempts
-    FROM held
-    CROSS JOIN LATERAL (SELECT * FROM perdure_live AS live WHERE live.n = held.n LIMIT 1) AS live
-    CROSS JOIN LATERAL (SELECT * FROM perdure_tasks AS tasks WHERE tasks.n = held.n LIMIT 1) AS tasks
-    WHERE held.place IS NOT NULL
+    FROM perdure_live AS live
+    CROSS JOIN LATERAL (SELECT * FROM perdure_tasks AS tasks WHERE tasks.n = live.n LIMIT 1) AS tasks
+    WHERE (SELECT repeated FROM room)
+    AND live.worker = %(worker)s::text AND live.attempt_id IS NOT NULL AND live.fence >= %(held_from)s::bigint
+    AND live.attempt_id BETWEEN %(first)s::text AND %(last)s::text AND %(known)s::jsonb ? live.attempt_id
 ) AS lease
 LEFT JOIN LATERAL (
     SELECT jobs.j, jobs.id, jobs.state FROM perdure_jobs AS jobs
     WHERE jobs.j >= lease.job AND jobs.j <= lease.job
     ORDER BY jobs.j LIMIT 1
 ) AS jobs ON true
-LEFT JOIN perdure_checkpoints AS checkpoints ON checkpoints.n = lease.n AND checkpoints.generation = lease.generation
-ORDER BY (%(known)s::jsonb -> lease.attempt_id)::bigint NULLS LAST
+LEFT JOIN perdure_checkpoints AS checkpoints ON checkpoints.n = lease.tried AND checkpoints.generation = lease.generation
+ORDER BY lease.place NULLS LAST

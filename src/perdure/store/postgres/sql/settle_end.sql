@@ -39,15 +39,32 @@ item AS MATERIALIZED (
     ) AS tasks
     ORDER BY tasks.n
 ),
+-- Nearly always all are of one worker, which is looked at once, ...
+first AS MATERIALIZED (
+    SELECT workers.id AS worker, workers.ordered, workers.build
+    FROM perdure_workers AS workers
+    WHERE workers.id = (SELECT live.worker FROM perdure_live AS live WHERE live.n = (SELECT min(n) FROM item))
+),
+-- ... and have no receipts; then none is looked for.
+proof AS MATERIALIZED (
+    SELECT EXISTS (
+        SELECT 1 FROM perdure_receipts AS receipts
+        WHERE receipts.n BETWEEN (SELECT min(n) FROM item) AND (SELECT max(n) FROM item)
+    ) AS known
+),
 ending AS (
     DELETE FROM perdure_live AS live
     USING item
-    LEFT JOIN perdure_receipts AS receipts ON receipts.n = ANY (ARRAY[item.n]) AND receipts.attempt_id = item.attempt_id
+    LEFT JOIN perdure_receipts AS receipts
+        ON receipts.n = CASE WHEN (SELECT known FROM proof) THEN item.n END AND receipts.attempt_id = item.attempt_id
     WHERE live.n = ANY (ARRAY[item.n]) AND coalesce(live.attempt_id, '') = item.attempt_id
     AND CASE item.guard
         WHEN 'holder' THEN
             live.token = item.token AND live.lease_ends_us > %(now)s::bigint
-            AND (SELECT workers.ordered FROM perdure_workers AS workers WHERE workers.id = live.worker) IS DISTINCT FROM 'revoke'
+            AND CASE live.worker
+                WHEN (SELECT worker FROM first) THEN (SELECT ordered FROM first)
+                ELSE (SELECT workers.ordered FROM perdure_workers AS workers WHERE workers.id = live.worker)
+            END IS DISTINCT FROM 'revoke'
         WHEN 'lease_over' THEN
             live.lease_ends_us <= %(now)s::bigint AND (live.state = 'cancelling' OR (
                 SELECT value::bigint <= %(now)s::bigint OR value::bigint > %(now)s::bigint + %(suspension_max)s::bigint
@@ -113,7 +130,10 @@ attempts AS (
     )
     SELECT
         n, fence, attempt_id, generation, failures + 1, worker,
-        (SELECT workers.build FROM perdure_workers AS workers WHERE workers.id = ending.worker),
+        CASE worker
+            WHEN (SELECT first.worker FROM first) THEN (SELECT first.build FROM first)
+            ELSE (SELECT workers.build FROM perdure_workers AS workers WHERE workers.id = ending.worker)
+        END,
         attempt_state, reason, end_state, actor, queued_us, leased_us, started_us, greatest(%(now)s::bigint, leased_us), error,
         digest
     FROM ending
@@ -176,6 +196,6 @@ SELECT
             ON definitions.organization = lanes.organization AND definitions.type = 'kind' AND definitions.name = lanes.kind
         WHERE lanes.lane = ending.lane AND definitions.document ->> 'breaker' IS NOT NULL
     ) END,
-    CASE WHEN gated = 1 AND place = (SELECT min(first.place) FROM ending AS first WHERE first.gated = 1)
+    CASE WHEN gated = 1 AND place = (SELECT min(gates.place) FROM ending AS gates WHERE gates.gated = 1)
         THEN (SELECT jsonb_agg(kept.gate)::text FROM kept WHERE kept.waited) END
 FROM ending
