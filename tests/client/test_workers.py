@@ -161,6 +161,12 @@ async def test_what_a_worker_sends_of_its_capacity_does_not_wait_for_its_claim(a
     await asyncio.wait([claiming])
 
 
+async def test_a_worker_that_drains_tells_that_it_takes_nothing_more(app):
+    operations, worker = await registered(app)
+    assert await operations.heartbeat(worker, 0) is WorkerOrder.WORK
+    assert [each.capacity for each in await operations.views.workers("default", None)] == [0]
+
+
 async def test_a_claim_that_waits_is_served_when_work_comes(app):
     operations, worker = await registered(app)
     clock = asyncio.get_running_loop()

@@ -11,7 +11,7 @@ from perdure.wire import shapes
 from perdure.wire.shapes import Id, Json
 
 Us = Annotated[int, Meta(ge=0, le=2**62)]
-WorkerCapacity = Annotated[int, Meta(ge=1, le=limits.WORKER_CAPACITY_MAX)]
+WorkerCapacity = Annotated[int, Meta(ge=0, le=limits.WORKER_CAPACITY_MAX)]
 OrderName = Literal["work", "pause", "drain", "revoke"]
 EncodingName = Annotated[str, Meta(min_length=1, max_length=40)]
 

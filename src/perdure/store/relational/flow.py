@@ -149,6 +149,7 @@ class Rooms:
         ]
         if rows:
             tx.run("slot_spend", batch=batch(rows))
+            tx.announce(Topic.DUE)
 
 
 UNLIMITED = Rooms({})

@@ -131,9 +131,11 @@ def _rooms(tx: Transaction, arrivals: Sequence[_Arrival]) -> dict[tuple[str, Gat
 
 
 def _arrive(each: _Arrival, rooms: dict[tuple[str, Gate], _Room], passing: Passing, now_us: int) -> None:
-    for gate in each.gates:
-        room = rooms[each.named[0], gate]
-        if room.number in each.held:
+    at = [(gate, rooms[each.named[0], gate]) for gate in each.gates]
+    keeps = any(gate.sort is GateSort.CONCURRENCY and room.number in each.held for gate, room in at)
+    for gate, room in at:
+        if room.number in each.held or (keeps and gate.sort is GateSort.FAIR):
+            # It had its turn when it took what it keeps. Behind somebody who waits for that it would wait for ever.
             continue
         if room.free > 0 and (each.at == room.number or not room.waited):
             room.free -= 1
@@ -213,6 +215,8 @@ def start(tx: Transaction, started: Iterable[Started]) -> None:
         # The time of the rate begins when they are on their way, not when somebody asked for them.
         tx.refresh()
         tx.run("slot_start", batch=batch(rated))
+        # Who waits for the next start at these rates has a time from now on.
+        tx.announce(Topic.DUE)
 
 
 def free_turns(tx: Transaction, started: Iterable[Started]) -> list[int]:

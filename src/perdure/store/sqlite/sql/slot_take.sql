@@ -1,4 +1,9 @@
--- Give slots: a batch of [gate, number of the task].
+-- Give slots: a batch of [gate, number of the task]. Who took one at the same instant and started takes another.
 INSERT INTO perdure_slots (gate, n, taken_us)
-SELECT value ->> 0, value ->> 1, :now
+SELECT
+    value ->> 0, value ->> 1,
+    max(:now, coalesce((
+        SELECT max(slots.taken_us) + 1 FROM perdure_slots AS slots
+        WHERE slots.gate = value ->> 0 AND slots.n = value ->> 1
+    ), :now))
 FROM json_each(:batch)
