@@ -28,10 +28,14 @@ class Folds:
     def fold_if_time(self, tx: Transaction, *, awaited: bool = False) -> None:
         """Fold some changes if the last fold was long enough ago; later where somebody waits for what has been done."""
         now_us = self._monotonic_us()
-        if now_us >= self._next_us + (FOLD_AWAITED_US if awaited else 0):
+        if self.is_time(awaited=awaited):
             self._next_us = now_us + FOLD_EVERY_US
             if self.fold(tx) >= FOLD_MAX_CHANGES:
                 self._next_us = now_us
+
+    def is_time(self, *, awaited: bool) -> bool:
+        """Whether the last fold was long enough ago."""
+        return self._monotonic_us() >= self._next_us + (FOLD_AWAITED_US if awaited else 0)
 
     def fold(self, tx: Transaction) -> int:
         """Fold some changes; how many."""

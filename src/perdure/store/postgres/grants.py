@@ -72,7 +72,7 @@ class Catalogue:
 
     def fitting(self, tx: Transaction, grants: Grants, newest: int | None) -> Fitting:
         """The lanes that fit. `newest` is the highest number of a lane there is."""
-        if newest is not None and self.stale:
+        if self.stale:
             self._load_all(tx)
         elif newest is not None and newest > self._newest:
             self._lanes |= self._read(tx, above=self._newest)
@@ -93,6 +93,10 @@ class Catalogue:
     def stale(self) -> bool:
         """Whether it is time to look at all lanes."""
         return self._monotonic_us() >= self.load_all_us
+
+    def knows(self, number: int) -> bool:
+        """Whether it is known what a lane stands for."""
+        return number in self._lanes
 
     def lane(self, tx: Transaction, number: int) -> Lane:
         """What a lane stands for."""

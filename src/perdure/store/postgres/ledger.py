@@ -45,6 +45,7 @@ class PostgresLedger(RelationalLedger):
             renewing.renew,
             growing.grow,
             submission.submit_lone,
+            claims.lone,
         )
         super().__init__(writer, readers, shapes)
 
