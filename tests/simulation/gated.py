@@ -27,7 +27,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "first": {"limits": (Limit(concurrency=1, by="key", when_full="cancel_newest"),)},
     "newest": {"limits": (Limit(concurrency=1, by="key", when_full="cancel_running"),)},
     "turns": {"fair_by": ("key",), "priority": 5, "lease": 8.0},
-    "shared": {"fair_by": ("key",), "limits": (Limit(concurrency=2),), "priority": 5, "lease": 8.0},
+    "shared": {
+        "fair_by": ("key",),
+        "limits": (Limit(concurrency=2), Limit(rate=4, per=3.0)),
+        "priority": 5,
+        "lease": 8.0,
+    },
 }
 ALONE = frozenset({"newest"})
 """Kinds of which no job has tasks: there it could not be told who asks a holder to stop."""
@@ -64,6 +69,8 @@ class GateAccount:
         """Of an order: those that wait for nothing but their turn since they were submitted."""
         self._in_line: dict[tuple[str, ...], dict[str, tuple[int, str]]] = defaultdict(dict)
         """By lane: who joined its end and has not been claimed, in which commit, and with which key."""
+        self._come_back: set[str] = set()
+        """Who was claimed in its turn and came back: it needs none again, even where it waits for another start."""
         self._commits = 0
         self._touched: set[Place] = set()
         self._claimed: list[tuple[tuple[str, ...], str, int]] = []
@@ -75,6 +82,7 @@ class GateAccount:
         self._claimed.clear()
         if commit.verb == "postpone":
             # One that waits for its turn stays pending, and loses it.
+            self._come_back.discard(commit.arguments[1])
             for untouched in self._untouched.values():
                 untouched.pop(commit.arguments[1], None)
 
@@ -172,7 +180,11 @@ class GateAccount:
         row = step.known.row
         lane = (row.organization, row.kind, row.queue, str(row.priority))
         line = self._in_line[lane]
-        if step.new is TaskState.QUEUED and step.event in IN_LINE:
+        if step.event in (Event.HAND_BACK, Event.LOSE) and step.new is TaskState.QUEUED:
+            self._come_back.add(row.id)
+        elif step.event not in (Event.POSTPONE, Event.PROMOTE):
+            self._come_back.discard(row.id)
+        if step.new is TaskState.QUEUED and step.event in IN_LINE and row.id not in self._come_back:
             own = _key_of(step.known)
             twins = [id for id, (_, other) in line.items() if other == own]
             if twins:

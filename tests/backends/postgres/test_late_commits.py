@@ -4,7 +4,7 @@ import pytest
 
 from backends.postgres.crew import Writer
 from conformance.stores import ManualClock
-from perdure.domain.limits import SECOND_US
+from perdure.domain.limits import SECOND_US, WORKER_ACTIVE_DEFAULT_US
 from perdure.store.postgres import submission
 from perdure.store.postgres.claiming import Claims
 from perdure.store.postgres.sightings import Sightings
@@ -95,7 +95,7 @@ def unfinished(writer: Writer) -> int:
 def oldest_us(reader: Writer, sightings: Sightings) -> int:
     """Since when the oldest queued task waits, as a question tells it."""
     tx = Transaction(reader.session.connection, reader.session.begin_reading(), reader.session.wire)
-    told = queue_views.overview(tx, "default", sightings.ask).oldest_queued_us
+    told = queue_views.overview(tx, "default", WORKER_ACTIVE_DEFAULT_US, sightings.ask).oldest_queued_us
     reader.session.roll_back()
     assert told is not None
     return told
