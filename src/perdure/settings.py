@@ -111,7 +111,8 @@ class Settings:
     concurrency: int = _setting(20, "How many tasks a worker runs at once.")
     prefetch: int | None = _setting(
         None,
-        "How many more tasks a worker holds ready; unset: the work of 20 ms, at most three times as many as it runs.",
+        "How many more tasks a worker holds ready; unset: the work of some 20 ms, at most three times as many as it"
+        " runs, and none where a kind has a rate.",
     )
     queues: tuple[str, ...] | None = _setting(
         None, "The queues that a worker serves; unset: `default` and those of its kinds.", "names, by comma"

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from perdure.domain.limit import Limit
 from perdure.domain.limits import SECOND_US
 from perdure.worker.prefetch import AHEAD_BYTES, AHEAD_US, AHEAD_WAIT_MAX_US, WAIT_MAX_US, Prefetch
 from perdure.worker.registry import Registry
@@ -50,6 +51,26 @@ def test_nothing_is_fetched_ahead_until_a_handler_has_ended() -> None:
 )
 def test_as_much_is_at_hand_as_the_slots_get_through_in_a_moment(duration_us: int, expected: int) -> None:
     assert ahead(learnt(duration_us)) == expected
+
+
+@pytest.mark.parametrize(("prefetch", "expected"), [(None, 0), (5, 5)])
+def test_nothing_is_fetched_ahead_where_starts_have_a_rate_unless_it_is_set(
+    prefetch: int | None, expected: int
+) -> None:
+    learning = Prefetch(WorkerSettings(concurrency=SLOTS, prefetch=prefetch), at_rates=True)
+    learning.note(5, 50)
+    assert ahead(learning) == expected
+
+
+async def _nothing() -> None: ...
+
+
+def test_a_worker_knows_whether_one_of_its_kinds_starts_at_a_rate() -> None:
+    registry = Registry()
+    registry.add("plain", _nothing, limits=(Limit(concurrency=1),))
+    assert not registry.starts_at_rates
+    registry.add("rated", _nothing, limits=(Limit(rate=1, per=1),))
+    assert registry.starts_at_rates
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ class Worker:
         self._leaving = Leaving()
         self._main: asyncio.Task[Any] | None = None
         self._lanes: Lanes | None = None
-        self._prefetch = Prefetch(self.settings)
+        self._prefetch = Prefetch(self.settings, registry.starts_at_rates)
         self._stale: StaleWatch | None = None
 
     @property

@@ -32,10 +32,14 @@ FADING = 0.99
 
 
 class Prefetch:
-    """Learns how long handlers take, and how soon tasks are gone. Until it knows, nothing is fetched ahead."""
+    """Learns how long handlers take, and how soon tasks are gone. Until it knows, nothing is fetched ahead.
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    `at_rates`: some start at a rate, which counts from their claim. So nothing is fetched ahead unless it is set.
+    """
+
+    def __init__(self, settings: WorkerSettings, at_rates: bool = False) -> None:
         self._settings = settings
+        self._none = at_rates and settings.prefetch is None
         self._typical_us: float | None = None
         self._longest_us = 0.0
         """Of late: each handler that is shorter lets it fade a little."""
@@ -95,7 +99,7 @@ class Prefetch:
 
     def _allowed(self, concurrency: int) -> int:
         """How many leases may wait beside `concurrency` running ones."""
-        if self._typical_us is None or self._typical_us >= SHORT_US:
+        if self._none or self._typical_us is None or self._typical_us >= SHORT_US:
             return 0
         least, most = self._least(concurrency), self._settings.prefetch_for(concurrency)
         if least >= most or self._each_us is None:

@@ -74,6 +74,11 @@ class Registry:
         """The default queues that its kinds name, sorted."""
         return tuple(sorted({each.defaults.queue for each in self if each.defaults.queue is not None}))
 
+    @property
+    def starts_at_rates(self) -> bool:
+        """Whether one of its kinds starts at a rate."""
+        return any(limit.rate is not None for each in self for limit in each.defaults.limits)
+
     def definitions(self) -> list[KindDefinition]:
         """What the system is to know of all kinds."""
         return [definition for handler in self for definition in handler.definitions()]
