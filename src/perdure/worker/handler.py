@@ -18,6 +18,7 @@ from perdure.engine.requests import KindDefinition
 from perdure.errors import Misuse
 from perdure.worker.context import Context, SyncContext
 from perdure.worker.payload import BadPayload, PayloadCodec, hints_of
+from perdure.worker.result_type import check_result_type
 from perdure.worker.results import decode_result, value_type
 
 Isolation = Literal["async", "thread"]
@@ -95,6 +96,7 @@ class Handler:
         self.upcasters: dict[str, Upcaster] = dict(upcasters or {})
         hints = hints_of(kind, _annotated(function))
         self.result_type: Any = value_type(hints.get("return", Any))
+        check_result_type(kind, self.result_type)
         parameters = _parameters(kind, function)
         self.context_name = _context_name(kind, parameters, hints, self.is_async)
         data = [each for each in parameters if each.name != self.context_name]
