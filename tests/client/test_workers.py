@@ -167,6 +167,24 @@ async def test_a_worker_that_drains_tells_that_it_takes_nothing_more(app):
     assert [each.capacity for each in await operations.views.workers("default", None)] == [0]
 
 
+async def test_a_worker_that_is_ordered_to_drain_tells_that_it_does_while_it_finishes(app):
+    operations = await app.operations()
+    working = app.worker(heartbeat=60.0, grace=1.0, stop_grace=1.0)
+    await app.submit("hang")
+    running = asyncio.create_task(working.run())
+    async with asyncio.timeout(20):
+        await app.reached.wait()
+        [worker] = await operations.views.workers("default", None)
+        await operations.order_worker(worker.id, WorkerOrder.DRAIN, app.principal)
+        seen = []
+        while not running.done():
+            [worker] = await operations.views.workers("default", None)
+            seen.append((worker.capacity, worker.left_us is None))
+            await asyncio.sleep(0.02)
+        assert (0, True) in seen
+        assert await running == "drained"
+
+
 async def test_a_claim_that_waits_is_served_when_work_comes(app):
     operations, worker = await registered(app)
     clock = asyncio.get_running_loop()
