@@ -26,6 +26,15 @@ async def test_a_payload_that_breaks_the_schema_is_refused_with_its_path(bench: 
     assert isinstance(await bench.answer(payload={"rows": [{"id": 1}]}), Submitted)
 
 
+async def test_a_text_that_the_handler_cannot_read_is_refused_with_what_it_must_be_like(bench: Bench) -> None:
+    schema = {"type": "object", "properties": {"day": {"type": "string", "x-perdure-read-as": "date"}}}
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=schema)], ME)
+    refusal = await bench.refusal(payload={"day": "yesterday"})
+    assert refusal.fields["field"] == "payload.day"
+    assert refusal.message.endswith("'yesterday' is not a date like 2026-12-01")
+    assert isinstance(await bench.answer(payload={"day": "2026-12-01"}), Submitted)
+
+
 @pytest.mark.parametrize("nothing", [None, msgspec.Raw(b"null")], ids=["None", "null"])
 async def test_a_payload_that_says_nothing_is_an_object_without_fields_where_the_kind_takes_one(
     bench: Bench, nothing: Any

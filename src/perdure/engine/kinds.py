@@ -19,7 +19,7 @@ from perdure.domain.retention import NOTHING, KindRetention
 from perdure.domain.retry import Retry
 from perdure.domain.task import ON_LOSS, OnLoss
 from perdure.domain.unique import Unique
-from perdure.engine import encoding
+from perdure.engine import encoding, read_as
 from perdure.engine.engine_settings import EngineSettings
 from perdure.engine.names import WordCheck
 from perdure.engine.quantities import check_choice, check_count, check_priority, seconds_by_state_us, seconds_us
@@ -190,7 +190,7 @@ def compile_schema(schema: object) -> Any:
     if not isinstance(schema, dict):
         raise Invalid(f"schema must be a JSON Schema object, not {type(schema).__name__}", field="schema")
     try:
-        return jsonschema_rs.validator_for(schema, offline=True)
+        return jsonschema_rs.validator_for(schema, offline=True, keywords={read_as.KEYWORD: read_as.ReadAs})
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Invalid(f"schema is no JSON Schema: {reason}", field="schema") from None

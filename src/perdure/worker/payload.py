@@ -18,6 +18,7 @@ from perdure.domain.limits import PAYLOAD_MAX_BYTES
 from perdure.domain.task import Body
 from perdure.engine import encoding
 from perdure.errors import Invalid, Misuse
+from perdure.worker.read_as import say_what_is_read
 
 _PLACE = re.compile(r"at `\$\.?([^`]*)`")
 _NAMED = re.compile(r"field `([^`]*)`")
@@ -159,6 +160,7 @@ class PayloadCodec:
             )
         except (TypeError, NotImplementedError, RuntimeError):
             return None
+        say_what_is_read(self._type, schema, components)
         name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
         if self.whole is None and name in components:
             schema = components.pop(name)
