@@ -6,7 +6,7 @@ import pytest
 
 import perdure
 from client.serving import GatewayProcess
-from perdure.domain.outcome import HandedBack, Succeeded
+from perdure.domain.outcome import Failed, Failure, HandedBack, Succeeded
 from perdure.domain.states import TaskState
 from perdure.domain.task import Body
 from perdure.errors import LeaseLost, Misuse, StoreUnreachable
@@ -165,6 +165,15 @@ async def test_a_worker_that_drains_tells_that_it_takes_nothing_more(app):
     operations, worker = await registered(app)
     assert await operations.heartbeat(worker, 0) is WorkerOrder.WORK
     assert [each.capacity for each in await operations.views.workers("default", None)] == [0]
+
+
+async def test_a_failed_attempt_is_answered_with_when_the_task_is_tried_again(app):
+    operations, worker = await registered(app)
+    await app.submit("echo", value=1, retry=perdure.Retry(backoff="fixed", base=7, jitter=0))
+    [lease] = await operations.claim(worker, 1)
+    failed = [(lease.hold, Failed(Failure("ValueError", "no")))]
+    assert [(each.state, each.delay_us) for each in await operations.settle(failed)] == [("retrying", 7_000_000)]
+    assert [each.answer for each in await operations.settle(failed)] == [SettleAnswer.REPLAYED]
 
 
 async def test_a_worker_that_is_ordered_to_drain_tells_that_it_does_while_it_finishes(app):

@@ -116,6 +116,19 @@ async def test_failures_are_retried_until_the_budget_is_spent(site: Site) -> Non
     assert ended.error.type == "OSError"
 
 
+async def test_the_log_tells_in_how_long_a_failed_task_is_tried_again(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail() -> None:
+        raise OSError("no route")
+
+    site.registry.add("fail", fail, retry=Retry(3, "fixed", base=7.5, jitter=0))
+    await site.start_worker()
+    await site.ended(await site.submit("fail", payload={}))
+    told = [each.getMessage().rpartition("; ")[2] for each in caplog.records if "failed: OSError" in each.getMessage()]
+    assert told == ["it is tried again in 7.5 s"] * 2 + ["the task is dead_lettered"]
+
+
 async def test_a_bad_payload_that_no_schema_caught_fails_for_good(site: Site) -> None:
     async def double(number: int) -> int:
         return number * 2

@@ -214,7 +214,9 @@ class WorkerCalls:
         for some in _batches(items, limits.SETTLE_MAX_ITEMS):
             answer: wire.SettleAnswers = await self._send("settle", "settlements", some, wire.SettleAnswers)
             self._expect(len(some), len(answer.answers))
-            answers += [Settled(SettleAnswer(each.answer), each.state) for each in answer.answers]
+            answers += [
+                Settled(SettleAnswer(each.answer), each.state, delay_us=each.delay_us) for each in answer.answers
+            ]
         return answers
 
     async def _ask(self, verb: str, body: Any, answer: Any) -> Any:

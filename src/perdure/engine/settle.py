@@ -19,13 +19,14 @@ from perdure.domain.outcome import (
     SucceededPartly,
 )
 from perdure.domain.settlement import AttemptFacts, Settlement, needs_facts, settle, settle_good
-from perdure.domain.states import Reason
+from perdure.domain.states import WAITING, Reason
+from perdure.domain.transitions import Event
 from perdure.engine.bounded_text import shortened
 from perdure.engine.encoding import JSON
 from perdure.engine.flow import tell
 from perdure.engine.parts_taken import PartsTaken
 from perdure.engine.retry_policies import RetryPolicies
-from perdure.store.ledger import Guard, Ledger, Settled, Settling
+from perdure.store.ledger import Guard, Ledger, SettleAnswer, Settled, Settling
 
 DIGEST_BYTES = 16
 
@@ -52,7 +53,10 @@ class Settle:
         facts: dict[int, AttemptFacts | None] = {}
         if to_read:
             facts = dict(zip(to_read, await self._ledger.facts([checked[index][0] for index in to_read]), strict=True))
-        answers = await self._ledger.settle(self._settlings(outcomes, checked, facts))
+        settlings = self._settlings(outcomes, checked, facts)
+        answers = await self._ledger.settle(settlings)
+        for index in to_read:
+            answers[index] = _with_delay(answers[index], settlings[index].settlement)
         tell(answer.turned for answer in answers)
         self._parts.forget(*[hold.attempt_id for hold, _ in checked])
         return answers
@@ -106,6 +110,13 @@ class Settle:
         if facts is None:
             return _unread(outcome)
         return settle(outcome, facts, self._policies.of(facts.retry), self._chance.uniform(-1.0, 1.0))
+
+
+def _with_delay(answer: Settled, settlement: Settlement) -> Settled:
+    """The answer, with when the task is tried again if that is by this settlement: what was there before stays."""
+    if answer.answer is SettleAnswer.APPLIED and answer.state in WAITING and settlement.event is Event.RETRY:
+        return answer._replace(delay_us=settlement.delay_us)
+    return answer
 
 
 def _unread(outcome: Outcome) -> Settlement:

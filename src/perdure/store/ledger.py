@@ -123,6 +123,8 @@ class Settled(NamedTuple):
     state: TaskState | None
     turned: BreakerTurn | None = None
     """The breaker of its kind that has changed by it, and by those that were settled together with it."""
+    delay_us: int | None = None
+    """How long the task waits until it is tried again, where this settlement has decided that."""
 
 
 class Cancellation(NamedTuple):

@@ -360,10 +360,13 @@ class SettleMany(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_field
 
 
 class SettleAnswered(msgspec.Struct, kw_only=True, frozen=True):
-    """What became of one settle; with `lease_lost` nothing was changed, and `problem` names the attempt."""
+    """What became of one settle; with `lease_lost` nothing was changed, and `problem` names the attempt. `delay_us`: in
+    how many microseconds the task is tried again, where this settle has decided that.
+    """
 
     answer: Literal["applied", "replayed", "lease_lost"]
     state: TaskState | None = None
+    delay_us: int | None = None
     problem: dict[str, Any] | None = None
 
 

@@ -32,12 +32,16 @@ class Journal:
             ", ".join(sorted(worker.kinds)) or "none",
         )
 
-    def settled(self, held: HeldAttempt, outcome: Outcome, state: TaskState | None) -> None:
-        """An attempt has ended as `outcome`, and its task is in `state` by it. Called for all but successes."""
+    def settled(
+        self, held: HeldAttempt, outcome: Outcome, state: TaskState | None, delay_us: int | None = None
+    ) -> None:
+        """An attempt has ended as `outcome`, and its task is in `state` by it, to be tried again after `delay_us` where
+        that is known. Called for all but successes.
+        """
         if isinstance(outcome, HandedBack):
             self._handed_back += 1
         elif isinstance(outcome, Failed):
-            self._failed(held, outcome, state)
+            self._failed(held, outcome, state, outcome.retry_after_us if delay_us is None else delay_us)
 
     def unknown_kinds(self, leases: Sequence[Lease]) -> None:
         """Leases of kinds without a handler here are handed back."""
@@ -48,18 +52,18 @@ class Journal:
         """It has left."""
         logger.info("worker %s: %s; %d handed back", worker_id, ending, self._handed_back)
 
-    def _failed(self, held: HeldAttempt, failed: Failed, state: TaskState | None) -> None:
+    def _failed(self, held: HeldAttempt, failed: Failed, state: TaskState | None, delay_us: int | None) -> None:
         lease, error = held.lease, failed.error
         about = (lease.attempt, lease.max_attempts, lease.hold.task_id, lease.kind, error.type, error.message)
         if state in BAD_ENDS:
             logger.error("attempt %d of %d of task %s (%s) failed: %s: %s; the task is %s", *about, state)
         else:
-            logger.warning("attempt %d of %d of task %s (%s) failed: %s: %s; %s", *about, _next(failed, state))
+            logger.warning("attempt %d of %d of task %s (%s) failed: %s: %s; %s", *about, _next(state, delay_us))
 
 
-def _next(failed: Failed, state: TaskState | None) -> str:
+def _next(state: TaskState | None, delay_us: int | None) -> str:
     if state is None or state in ENDED:
         return f"the task is {state or 'not its own any more'}"
-    if failed.retry_after_us is not None:
-        return f"it is tried again in {failed.retry_after_us / SECOND_US:g} s"
+    if delay_us is not None:
+        return f"it is tried again in {round(delay_us / SECOND_US, 2):g} s"
     return "it is tried again after its backoff"

@@ -147,7 +147,7 @@ class SettleBuffer:
             else:
                 self.settled += 1
                 if not isinstance(outcome, Succeeded):
-                    self._journal.settled(held, outcome, settled.state)
+                    self._journal.settled(held, outcome, settled.state, settled.delay_us)
         self._done([held for held, _ in batch])
 
     def _still_covered(
