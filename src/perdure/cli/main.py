@@ -95,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
         code = app(list(arguments), prog_name="perdure", standalone_mode=False)
         sys.stdout.flush()
     except UsageProblem as problem:
-        return tell_usage(problem, as_json)
+        return tell_usage(problem, as_json, arguments)
     except typer.Abort:
         sys.stderr.write("nothing was done\n")
         return USAGE

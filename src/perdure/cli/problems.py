@@ -3,8 +3,10 @@
 import json
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+from perdure.cli.misplaced import advice_on
 from perdure.errors import PerdureError
 
 SUCCEEDED = 0
@@ -32,9 +34,9 @@ def tell(error: Exception, as_json: bool) -> int:
     return FAILED
 
 
-def tell_usage(problem: Any, as_json: bool) -> int:
+def tell_usage(problem: Any, as_json: bool, arguments: Sequence[str] = ()) -> int:
     """Write what is wrong with the command line, or the help that was asked for by saying nothing."""
-    message: str = _plain(problem.format_message())
+    message: str = advice_on(problem, arguments) or _plain(problem.format_message())
     if "\n" in message.strip() and not as_json:
         problem.show()
         return USAGE

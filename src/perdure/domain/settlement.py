@@ -318,14 +318,14 @@ def _settle_snooze(delay_us: int, facts: AttemptFacts) -> Settlement:
         error = Failure("TooManySnoozes", f"the handler snoozed {limits.SNOOZES_MAX} times")
         return Settlement.failed(error, Reason.PERMANENT, facts.dead_letters)
     if facts.now_us + delay_us >= facts.deadline_us:
-        error = Failure("DeadlinePassed", "the handler snoozed past the execution deadline")
+        error = Failure("DeadlinePassed", "the handler snoozed past the deadline of its execution limit")
         return Settlement.failed(error, Reason.DEADLINE, facts.dead_letters)
     return Settlement.snoozed(delay_us)
 
 
 def _settle_hand_back(facts: AttemptFacts) -> Settlement:
     if facts.now_us >= facts.deadline_us:
-        error = Failure("DeadlinePassed", "the execution deadline passed while its worker shut down")
+        error = Failure("DeadlinePassed", "the deadline of its execution limit passed while its worker shut down")
         return Settlement.failed(error, Reason.DEADLINE, facts.dead_letters)
     if facts.hand_backs >= limits.HAND_BACKS_MAX:
         error = Failure("TooManyHandBacks", f"workers handed it back {limits.HAND_BACKS_MAX} times")
@@ -370,7 +370,7 @@ def settle_overdue(facts: AttemptFacts, timed_out: bool, retry: Retry, spread: f
     if facts.receipt is not None:
         return Settlement.by_receipt(facts.receipt, Event.SUCCEED)
     if facts.now_us >= facts.deadline_us or not timed_out:
-        error = Failure("DeadlinePassed", "the execution deadline passed while the handler ran")
+        error = Failure("DeadlinePassed", "the deadline of its execution limit passed while the handler ran")
         return Settlement.failed(error, Reason.DEADLINE, facts.dead_letters)
     error = Failure("TimedOut", "the handler ran past its timeout and its worker did not stop it")
     return _settle_failure(Failed(error, reason="timeout"), facts, retry, spread)

@@ -49,6 +49,23 @@ class Obstacle(NamedTuple):
     """What holds it: ids of tasks, names of queues, ids of workers. At most `SHOWN_MAX`."""
     until_us: int | None = None
     """When it is over by itself, or the task ends for it, where that is known: microseconds since 1970 UTC."""
+    by_what: str | None = None
+    """What sort of thing is named in `by`: `task`, `worker`, `queue`, `kind` or `organization`."""
+
+
+_HOLDERS = {
+    ObstacleSort.AT_WORK: "worker",
+    ObstacleSort.CANCELLING: "worker",
+    ObstacleSort.DEPENDENCIES: "task",
+    ObstacleSort.LIMIT: "task",
+    ObstacleSort.QUEUE_PAUSED: "queue",
+    ObstacleSort.ORGANIZATION_PAUSED: "organization",
+    ObstacleSort.KIND_PAUSED: "kind",
+    ObstacleSort.BREAKER: "kind",
+    ObstacleSort.NO_WORKER: "worker",
+    ObstacleSort.WORKERS_BUSY: "worker",
+}
+"""What sort of thing an obstacle names, unless it says so itself."""
 
 
 class GateStanding(NamedTuple):
@@ -144,6 +161,13 @@ class Server(NamedTuple):
 
 def why(standing: Standing, servers: Sequence[Server]) -> list[Obstacle]:
     """All that keeps a task from running. Empty: the next claim by a worker that fits takes it."""
+    return [
+        each._replace(by_what=_HOLDERS[each.sort]) if each.by and each.by_what is None else each
+        for each in _why(standing, servers)
+    ]
+
+
+def _why(standing: Standing, servers: Sequence[Server]) -> list[Obstacle]:
     if standing.state not in WAITING:
         return [_not_waiting(standing)]
     found = [*_own(standing), *_paused(standing), *map(_full, standing.full), *_workers(standing, servers)]
@@ -203,7 +227,13 @@ def _own(standing: Standing) -> list[Obstacle]:
     if standing.expires_us is not None and standing.expires_us <= now:
         found.append(Obstacle(ObstacleSort.TTL, "its TTL is over: it will expire", "nothing: submit it again"))
     if standing.deadline_us is not None and standing.deadline_us <= now:
-        found.append(Obstacle(ObstacleSort.DEADLINE, "its deadline is over: it will fail", "nothing: redrive it then"))
+        found.append(
+            Obstacle(
+                ObstacleSort.DEADLINE,
+                "the deadline of its execution limit is over: it will fail",
+                "nothing: redrive it then",
+            )
+        )
     return found
 
 
@@ -252,9 +282,12 @@ def _full(limit: FullLimit) -> Obstacle:
     holder = f"{limit.type} {limit.name!r}"
     if limit.per_us is not None:
         text = f"{limit.slots:,} have started in {limit.per_us / 1e6:g} s, the limit of {holder}"
-        return Obstacle(ObstacleSort.LIMIT, text, "time, or a higher rate", (limit.name,), limit.free_us)
+        return Obstacle(
+            ObstacleSort.LIMIT, text, "time, or a higher rate", (limit.name,), limit.free_us, by_what=limit.type
+        )
     text = f"{limit.slots:,} are at work, the limit of {holder}"
-    return Obstacle(ObstacleSort.LIMIT, text, "the end of one of them, or a higher limit", (limit.name,))
+    frees = "the end of one of them, or a higher limit"
+    return Obstacle(ObstacleSort.LIMIT, text, frees, (limit.name,), by_what=limit.type)
 
 
 def _workers(standing: Standing, servers: Sequence[Server]) -> list[Obstacle]:

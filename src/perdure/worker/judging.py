@@ -70,7 +70,7 @@ def outcome_of_stop(held: HeldAttempt) -> Outcome | None:
             text = f"the handler ran longer than its timeout{_of(lease.timeout_us)}{_killed(held)}"
             return Failed(failure("TimedOut", text), reason="timeout")
         case StopReason.DEADLINE:
-            text = f"the execution deadline passed while the handler ran{_killed(held)}"
+            text = f"the deadline of its execution limit passed while the handler ran{_killed(held)}"
             return Failed(failure("DeadlinePassed", text), reason="timeout")
         case StopReason.DRAIN:
             return HandedBack()
