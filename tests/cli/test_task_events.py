@@ -108,3 +108,43 @@ def test_what_is_too_wide_for_the_terminal_stands_under_its_row(
     assert "    what frees it: start a worker" in why
     narrow(monkeypatch, 300)
     assert "    data:" not in perdure("task", "events", task).out
+
+
+def test_attempts_of_a_redriven_task_are_told_with_their_generation(perdure: Perdure) -> None:
+    app = App()
+
+    @app.task("sink", max_attempts=1)
+    async def sink(ctx: Context) -> None:
+        raise ConnectionError("no")
+
+    async def run(task_id: str | None = None) -> str:
+        async with app, app.worker():
+            handle = await app.submit(sink) if task_id is None else app.handle(task_id)
+            await handle.wait(30)
+            return handle.id
+
+    task_id = asyncio.run(run())
+    head = [line for line in perdure("task", "show", task_id).out.splitlines() if "FENCE" in line]
+    assert head[0].split() == ["ATTEMPT", "STATE", "REASON", "WORKER", "LEASED", "HELD", "ERROR", "FENCE"]
+    assert perdure("dead-letter", "requeue", task_id).code == 0
+    asyncio.run(run(task_id))
+    lines = perdure("task", "show", task_id).out.splitlines()
+    place = next(place for place, line in enumerate(lines) if "FENCE" in line)
+    assert lines[place].startswith("GENERATION  ATTEMPT  STATE ")
+    assert [line.split()[:2] for line in lines[place + 1 : place + 3]] == [["1", "1"], ["2", "1"]]
+
+
+def test_a_wait_tells_with_which_words_a_task_was_cancelled(perdure: Perdure) -> None:
+    task_id = perdure("submit", "nobody.has.it").out.split()[0]
+    assert perdure("task", "cancel", task_id, "--reason", "wrong customer").code == 0
+    told = perdure("task", "wait", task_id)
+    assert re.search(rf"^{task_id}  cancelled  user    wrong customer$", told.out, re.MULTILINE)
+
+
+def test_what_holds_a_task_is_told_with_its_sort(perdure: Perdure) -> None:
+    task_id = perdure("submit", "nobody.has.it").out.split()[0]
+    assert perdure("queue", "pause", "default").code == 0
+    assert perdure("queue", "limit", "default", "--concurrency", "1").code == 0
+    assert "  queue default  " in perdure("task", "why", task_id).out
+    told = perdure("task", "why", task_id, "--json").json["obstacles"]
+    assert {each["by_what"] for each in told if each["by"]} == {"queue"}

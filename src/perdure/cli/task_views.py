@@ -47,27 +47,34 @@ def write_task(view: "TaskView", attempts: "Sequence[AttemptView]", worker_seen_
     write_facts([*_identity(view), *_lease(view, worker_seen_us), *_times(view), *_outcome(view)])
     if attempts:
         write_line("")
-        write_table(
-            ("FENCE", "ATTEMPT", "STATE", "REASON", "WORKER", "LEASED", "HELD", "ERROR"),
-            [
-                (
-                    each.fence,
-                    each.attempt,
-                    each.state,
-                    each.reason,
-                    each.worker,
-                    shown_instant(each.leased_us),
-                    _ran(each.leased_us, each.ended_us),
-                    _error(each.error),
-                )
-                for each in attempts
-            ],
-            "",
-            below=("WORKER", "LEASED", "ERROR"),
-        )
+        _write_attempts(attempts)
     if view.last_error is not None and view.last_error.traceback:
         write_line("")
         write_line(view.last_error.traceback.rstrip("\n"))
+
+
+def _write_attempts(attempts: "Sequence[AttemptView]") -> None:
+    """The claims of a task in their order, with their generations where there are several: each counts anew."""
+    again = any(each.generation > 1 for each in attempts)
+    rows = [
+        (
+            each.attempt,
+            each.state,
+            each.reason,
+            each.worker,
+            shown_instant(each.leased_us),
+            _ran(each.leased_us, each.ended_us),
+            _error(each.error),
+            each.fence,
+        )
+        for each in attempts
+    ]
+    write_table(
+        ("GENERATION",) * again + ("ATTEMPT", "STATE", "REASON", "WORKER", "LEASED", "HELD", "ERROR", "FENCE"),
+        [(each.generation,) * again + row for each, row in zip(attempts, rows, strict=True)],
+        "",
+        below=("WORKER", "LEASED", "ERROR"),
+    )
 
 
 Facts = list[tuple[str, object]]
@@ -150,13 +157,18 @@ def write_obstacles(obstacles: "Sequence[Obstacle]") -> None:
         return
     write_table(
         ("WHY", "WHAT", "HELD BY", "UNTIL", "WHAT FREES IT"),
-        [
-            (each.sort, each.text, ", ".join(each.by) or "-", shown_instant(each.until_us), each.frees)
-            for each in obstacles
-        ],
+        [(each.sort, each.text, _held_by(each), shown_instant(each.until_us), each.frees) for each in obstacles],
         "",
         below=("WHAT", "HELD BY", "WHAT FREES IT"),
     )
+
+
+def _held_by(obstacle: "Obstacle") -> str | None:
+    """`worker ID`, `tasks ID, ID`, `queue NAME`."""
+    if not obstacle.by:
+        return None
+    noun = obstacle.by_what or ""
+    return f"{noun}{'s' * (bool(noun) and len(obstacle.by) > 1)} {', '.join(obstacle.by)}".lstrip()
 
 
 def _state(view: "TaskView") -> str:

@@ -1,14 +1,15 @@
 """Waiting for tasks with a live line for each few of them."""
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from perdure.cli.output import console, plain, write_json, write_note, write_table
 from perdure.cli.problems import FAILED, SUCCEEDED
 from perdure.cli.session import Session, on_store
 from perdure.cli.unserved import Waiting, note_unserved
-from perdure.errors import NotFound, Unavailable, WaitTimedOut
+from perdure.domain.states import TaskState
+from perdure.errors import NotFound, PerdureError, Unavailable, WaitTimedOut
 
 if TYPE_CHECKING:
     from perdure.store.views import Ended
@@ -17,6 +18,8 @@ SHOWN_EVERY = 0.25
 """Seconds between two looks while somebody watches."""
 LINE_EVERY = 1.0
 """Seconds between two lines of progress where nobody does: in a log."""
+ASKED_MAX = 20
+"""Of so many cancelled tasks it is told with which words they were."""
 
 
 def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | None, any_of: bool, as_json: bool) -> int:
@@ -25,14 +28,14 @@ def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | Non
     Raises `WaitTimedOut`, and `NotFound` for a task that the store does not have.
     """
     try:
-        ended = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of, note=not as_json))
+        ended, asked = on_store(store, lambda session: _wait(session, task_ids, timeout, any_of, note=not as_json))
     except WaitTimedOut as error:
         advice = "`perdure task why ID` tells what keeps a task"
         raise WaitTimedOut(f"{error.message}; {advice}", **error.fields) from None
     if as_json:
         write_json({"tasks": [plain(each) for each in ended]})
     else:
-        _write(ended)
+        _write(ended, asked)
     from perdure.domain.states import GOOD_ENDS
 
     return SUCCEEDED if all(each.state in GOOD_ENDS for each in ended) else FAILED
@@ -40,7 +43,8 @@ def wait_for(store: str | None, task_ids: Sequence[str], *, timeout: float | Non
 
 async def _wait(
     session: Session, task_ids: Sequence[str], timeout: float | None, any_of: bool, *, note: bool
-) -> "list[Ended]":
+) -> "tuple[list[Ended], dict[str, str]]":
+    """How they ended, and for people the words with which some were cancelled."""
     waiting = set()
     for task_id in task_ids:
         view = await session.views.task(session.organization, task_id)
@@ -54,7 +58,20 @@ async def _wait(
         return len(await session.views.ended(session.organization, task_ids))
 
     async with watched(len(task_ids), "tasks") as advance, watching(done, advance):
-        return await session.operations.wait_ended(session.organization, task_ids, timeout, any_of)
+        ended = await session.operations.wait_ended(session.organization, task_ids, timeout, any_of)
+    return ended, await _asked(session, ended) if note else {}
+
+
+async def _asked(session: Session, ended: "Sequence[Ended]") -> dict[str, str]:
+    """What was said by who cancelled, of the first few; only told beside the ends, which nothing may hold up."""
+    said: dict[str, str] = {}
+    cancelled = [each.id for each in ended if each.state == TaskState.CANCELLED]
+    with contextlib.suppress(PerdureError):
+        for task_id in cancelled[:ASKED_MAX]:
+            view = await session.views.task(session.organization, task_id)
+            if view is not None and view.cancel is not None and view.cancel.text:
+                said[task_id] = view.cancel.text
+    return said
 
 
 @contextlib.asynccontextmanager
@@ -109,10 +126,10 @@ def _lines(total: int, what: str) -> Callable[[int], None]:
     return advance
 
 
-def _write(ended: "Sequence[Ended]") -> None:
+def _write(ended: "Sequence[Ended]", asked: "Mapping[str, str]") -> None:
     write_table(
         ("ID", "STATE", "REASON", "RESULT"),
-        [(each.id, each.state, each.reason, _outcome(each)) for each in ended],
+        [(each.id, each.state, each.reason, asked.get(each.id) or _outcome(each)) for each in ended],
         "nothing has ended",
     )
 

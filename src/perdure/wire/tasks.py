@@ -253,6 +253,8 @@ class Obstacle(msgspec.Struct, kw_only=True, frozen=True):
     by: list[str] = []
     until_at: datetime | None = None
     """When it is over by itself, where that is known."""
+    by_what: str | None = None
+    """What sort of thing `by` names: `task`, `worker`, `queue`, `kind` or `organization`."""
 
 
 class Obstacles(msgspec.Struct, kw_only=True, frozen=True):
