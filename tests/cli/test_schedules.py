@@ -172,3 +172,25 @@ def test_the_list_names_what_nobody_fires(perdure: Perdure, monkeypatch: pytest.
     monkeypatch.setattr(schedule, "LATE_US", -3600 * 24 * 7 * SECOND_US)
     assert "nobody fires beat, nightly, due for more than a minute" in perdure("schedule", "list").err
     assert perdure("schedule", "list", "--json").err == ""
+
+
+def test_a_preview_of_a_file_is_told_how_it_is_asked_for(perdure: Perdure):
+    applied(perdure)
+    told = perdure("schedule", "preview", "crew.yaml")
+    assert told.code == 2
+    assert (
+        "there is no schedule 'crew.yaml'; a schedule of the file crew.yaml is previewed with --file crew.yaml and"
+        in (told.err)
+    )
+    assert "--file" not in perdure("schedule", "preview", "nothing.yaml").err
+
+
+def test_instants_of_a_schedule_are_on_its_clock_wherever_they_are_told(perdure: Perdure):
+    applied(perdure)
+    span = ("--from", "2026-11-01T00:00Z", "--to", "2026-11-02T00:00Z")
+    filled = perdure("schedule", "backfill", "nightly", *span).out
+    assert filled.splitlines()[1].startswith("2026-11-01 03:00:00 +0100 ")
+    [line] = perdure("schedule", "fires", "nightly").out.splitlines()[1:]
+    assert line.startswith("2026-11-01 03:00:00 +0100 ")
+    [due] = [line for line in perdure("schedule", "show", "nightly").out.splitlines() if line.startswith("due ")]
+    assert re.search(r" 03:00:0\d \+0[12]00$", due)

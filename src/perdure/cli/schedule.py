@@ -1,6 +1,5 @@
 """`perdure schedule ...`: declare, look at, pause, resume, ask for and remove schedules."""
 
-import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +8,7 @@ import typer
 
 from perdure.cli import schedule_asking
 from perdure.cli.options import CursorOption, JsonOption, LimitOption, StoreOption, YesOption
+from perdure.cli.schedule_asking import on_its_clock
 from perdure.domain.limits import SECOND_US
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def list_schedules(
                 each.name,
                 when(each),
                 makes(each),
-                "paused" if each.paused else _on_its_clock(each, each.next_us),
-                _on_its_clock(each, each.last_us),
+                "paused" if each.paused else on_its_clock(each, each.next_us),
+                on_its_clock(each, each.last_us),
                 each.last_outcome if each.last_reason is None else f"{each.last_outcome}: {each.last_reason}",
             )
             for each in page.schedules
@@ -97,13 +97,14 @@ def fires(
     json: JsonOption = False,
 ) -> None:
     """Show what came of the instants of a schedule, the latest first."""
-    from perdure.cli.output import shown_instant, write_json, write_note, write_table
+    from perdure.cli.output import write_json, write_note, write_table
     from perdure.cli.session import on_store
 
-    async def read(session: "Session") -> "FirePage":
-        return await session.operations.schedules.fires(name, session.principal, limit, cursor)
+    async def read(session: "Session") -> "tuple[FirePage, ScheduleView | None]":
+        page = await session.operations.schedules.fires(name, session.principal, limit, cursor)
+        return page, None if json else await session.operations.schedules.get(name, session.principal)
 
-    page = on_store(store, read)
+    page, view = on_store(store, read)
     if json:
         write_json(page)
         return
@@ -111,7 +112,7 @@ def fires(
         ("INSTANT", "INSTANTS", "CAUSE", "OUTCOME", "WHY", "TASK OR JOB"),
         [
             (
-                shown_instant(each.first_us),
+                on_its_clock(view, each.first_us),
                 each.instants,
                 each.cause,
                 each.outcome,
@@ -153,7 +154,7 @@ def apply(
             schedule = refusal.fields.get("schedule")
             raise (wanted.placed(schedule, refusal) if isinstance(schedule, str) else refusal) from None
 
-    steps = on_store(store, converge, create=not dry_run)
+    steps = on_store(store, converge, create=not dry_run, quiet=json)
     if json:
         write_json({"set": wanted.set, "dry_run": dry_run, "steps": steps})
         return
@@ -224,20 +225,6 @@ def when(view: "ScheduleView") -> str:
     return f"every {said['every']:g} s" if "every" in said else f"at {said.get('at')}"
 
 
-def _on_its_clock(view: "ScheduleView", us: int | None) -> str:
-    """An instant as the clock shows it that the expression is read on, or else this machine's, with the offset."""
-    from datetime import UTC, datetime
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    if us is None:
-        return "-"
-    zone = None
-    if "cron" in view.definition:
-        with contextlib.suppress(ZoneInfoNotFoundError):  # A gateway may know zones that this machine does not.
-            zone = ZoneInfo(view.definition.get("time_zone", "UTC"))
-    return f"{datetime.fromtimestamp(us // SECOND_US, UTC).astimezone(zone):%Y-%m-%d %H:%M:%S %z}"
-
-
 def makes(view: "ScheduleView") -> str:
     """What a schedule makes, in a few words."""
     said = view.definition
@@ -260,10 +247,10 @@ def write_view(view: "ScheduleView", as_json: bool) -> None:
             ("makes", makes(view)),
             *((name, _said(value)) for name, value in sorted(said.items())),
             ("paused", f"since {shown_instant(view.paused_us)} by {view.paused_by}" if view.paused else "no"),
-            ("next", None if view.paused else _on_its_clock(view, view.next_us)),
-            ("due", None if view.paused else shown_instant(view.due_us)),
-            ("waiting", shown_instant(view.waiting_us)),
-            ("last", _on_its_clock(view, view.last_us)),
+            ("next", None if view.paused else on_its_clock(view, view.next_us)),
+            ("due", None if view.paused else on_its_clock(view, view.due_us)),
+            ("waiting", on_its_clock(view, view.waiting_us) if view.waiting_us is not None else None),
+            ("last", on_its_clock(view, view.last_us)),
             ("outcome", outcome),
             ("made", view.last_task_id or view.last_job_id),
             ("declared", f"{shown_instant(view.declared_us)} by {view.declared_by}"),

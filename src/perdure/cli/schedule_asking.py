@@ -1,5 +1,6 @@
 """`perdure schedule preview | trigger | backfill`: instants that somebody asks for."""
 
+import contextlib
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perdure.cli.options import JsonOption, StoreOption
-from perdure.errors import Invalid, Malformed
+from perdure.errors import Invalid, Malformed, NotFound
 
 if TYPE_CHECKING:
     from perdure.cli.session import Session
     from perdure.engine.schedule_definition import ScheduleDefinition
+    from perdure.engine.schedule_views import ScheduleView
     from perdure.store.schedules import Made
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the schedule.", show_default=False)]
@@ -110,9 +112,17 @@ def _of_schedule(name: str, count: int, after_us: int | None, store: str | None)
 
     from perdure.cli.session import on_store
 
+    is_file = Path(name).is_file()
+
     async def read(session: "Session") -> tuple[list[int], Any]:
         schedules = session.operations.schedules
-        found = await schedules.preview(name, count, session.principal, after_us)
+        try:
+            found = await schedules.preview(name, count, session.principal, after_us)
+        except NotFound as error:
+            if not is_file:
+                raise
+            hint = f"a schedule of the file {name} is previewed with --file {name} and its name"
+            raise NotFound(f"{error.message}; {hint}", **error.fields) from None
         view = await schedules.get(name, session.principal)
         return found, ZoneInfo("UTC" if view is None else view.definition.get("time_zone", "UTC"))
 
@@ -146,25 +156,39 @@ def backfill(
     json: JsonOption = False,
 ) -> None:
     """Let the instants of a time that has passed make what they did not."""
-    from perdure.cli.output import shown_instant, write_json, write_table
+    from perdure.cli.output import write_json, write_table
     from perdure.cli.session import on_store
 
     start_us, end_us = moment_us(start, "from"), moment_us(end, "to")
 
-    async def fill(session: "Session") -> "list[Made]":
-        return [*(await session.operations.schedules.backfill(name, start_us, end_us, session.principal)).made]
+    async def fill(session: "Session") -> "tuple[list[Made], ScheduleView | None]":
+        view = None if json else await session.operations.schedules.get(name, session.principal)
+        return [*(await session.operations.schedules.backfill(name, start_us, end_us, session.principal)).made], view
 
-    made = on_store(store, fill)
+    made, view = on_store(store, fill)
     if json:
         write_json({"made": [_plain(each) for each in made]})
     else:
         write_table(
             ("INSTANT", "TASK OR JOB", "NOTE"),
-            [(shown_instant(each.instant_us), each.task_id or each.job_id, _note(each)) for each in made],
+            [(on_its_clock(view, each.instant_us), each.task_id or each.job_id, _note(each)) for each in made],
             "no instants in this time",
         )
     if any(each.error is not None for each in made):
         raise typer.Exit(1)
+
+
+def on_its_clock(view: "ScheduleView | None", us: int | None) -> str:
+    """An instant as the clock shows it that the expression is read on, or else this machine's, with the offset."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    if us is None:
+        return "-"
+    zone = None
+    if view is not None and "cron" in view.definition:
+        with contextlib.suppress(ZoneInfoNotFoundError):  # A gateway may know zones that this machine does not.
+            zone = ZoneInfo(view.definition.get("time_zone", "UTC"))
+    return f"{datetime.fromtimestamp(us // 1_000_000, UTC).astimezone(zone):%Y-%m-%d %H:%M:%S %z}"
 
 
 def _note(made: "Made") -> str:
