@@ -126,6 +126,9 @@ def test_an_app_is_found_in_the_working_directory(store: Path, tmp_path: Path, m
     [
         ("tasks", Malformed, "not MODULE:APP"),
         ("tasks.py:app", Misuse, "no module 'tasks'"),
+        ("lonely.py:app", Misuse, "on the Python path; was lonely:app meant?"),
+        ("./shop/lonely.py:it", Malformed, "not MODULE:APP, such as shop.tasks:app; was shop.lonely:it meant?"),
+        ("shop/lonely", Malformed, "; was shop.lonely:app meant?"),
         ("a b:app", Malformed, "not MODULE:APP"),
         ("no_such_thing:app", Misuse, "there is no module 'no_such_thing' in "),
         ("lonely:aplication", Misuse, "no 'aplication'; it has lonely:app"),

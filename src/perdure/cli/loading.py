@@ -17,11 +17,11 @@ def load_app(target: str) -> "App":
 
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute or not all(part.isidentifier() for part in module_name.split(".")):
-        raise Malformed(f"{target!r} is not MODULE:APP, such as shop.tasks:app", field="app")
+        raise Malformed(f"{target!r} is not MODULE:APP, such as shop.tasks:app{_meant(target)}", field="app")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    module = _imported(module_name, folder)
+    module = _imported(module_name, folder, _meant(target))
     value: object = module
     for name in attribute.split("."):
         if not hasattr(value, name):
@@ -37,6 +37,15 @@ def load_app(target: str) -> "App":
     return value
 
 
+def _meant(target: str) -> str:
+    """What to write instead of the name of a file, as the end of a sentence; empty where it is none."""
+    path, _, attribute = target.partition(":")
+    module_name = path.removesuffix(".py").removeprefix("./").replace("/", ".").replace("\\", ".")
+    if module_name == path or not all(part.isidentifier() for part in module_name.split(".")):
+        return ""
+    return f"; was {module_name}:{attribute or 'app'} meant?"
+
+
 def _apps_of(module_name: str, module: object) -> str:
     """What to write instead, as the end of a sentence."""
     from perdure.app import App
@@ -45,17 +54,15 @@ def _apps_of(module_name: str, module: object) -> str:
     return f"; it has {', '.join(f'{module_name}:{each}' for each in apps)}" if apps else ""
 
 
-def _imported(module_name: str, folder: str) -> object:
+def _imported(module_name: str, folder: str, meant: str) -> object:
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         # The module itself is missing, or a package above it; what it imports in turn is the user's own error.
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
-            raise Misuse(
-                f"there is no module {missing!r} in {folder} or on the Python path; run from the folder that holds it",
-                module=module_name,
-            ) from None
+            where = f"there is no module {missing!r} in {folder} or on the Python path"
+            raise Misuse(f"{where}{meant or '; run from the folder that holds it'}", module=module_name) from None
         raise Misuse(_import_failure(module_name, error), module=module_name) from error
     except PerdureError:
         raise  # It says what is wrong and what to do about it.
