@@ -7,7 +7,7 @@ import pytest
 
 from cli.conftest import Perdure
 from perdure.app import App
-from perdure.cli import worker
+from perdure.cli import output, worker
 from perdure.engine.engine import Engine
 from perdure.engine.requests import TaskRequest
 from perdure.store.ledger import WorkerInfo
@@ -69,3 +69,16 @@ def test_a_task_shows_until_when_it_is_leased_and_when_its_worker_was_seen(perdu
     [leased] = [line for line in perdure("task", "show", task["id"]).out.splitlines() if line.startswith("leased ")]
     assert "until 20" in leased
     assert "unless renewed; its worker was last seen 20" in leased
+
+
+def test_what_is_long_stands_under_a_worker_where_the_terminal_is_narrow(
+    perdure: Perdure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_engine(register)
+    assert len(perdure("worker", "list").out.splitlines()) == 2
+    monkeypatch.setattr(output, "PIPE_COLUMNS", 80)
+    lines = perdure("worker", "list").out.splitlines()
+    assert lines[0].split() == ["ID", "NAME", "STATE", "HOLDS", "MAY", "HOLD"]
+    assert lines[1].split() == [WORKER, "w", "live", "0", "tasks", "4"]
+    assert "    kinds: k" in lines
+    assert max(map(len, lines)) <= 80

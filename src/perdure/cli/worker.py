@@ -102,7 +102,7 @@ def list_workers(
         write_json({"workers": workers})
         return
     write_table(
-        ("ID", "NAME", "HOST", "PID", "STATE", "ORDER", "HOLDS", "AT MOST", "QUEUES", "KINDS", "SEEN"),
+        ("ID", "NAME", "HOST", "PID", "STATE", "ORDER", "HOLDS", "MAY HOLD", "QUEUES", "KINDS", "SEEN"),
         [
             (
                 each.id,
@@ -120,6 +120,7 @@ def list_workers(
             for each in workers
         ],
         "no workers",
+        below=("HOST", "PID", "ORDER", "QUEUES", "KINDS", "SEEN"),
     )
 
 
