@@ -98,8 +98,10 @@ def test_none_runs_again_with_a_payload_that_a_submit_would_refuse(perdure: Perd
     before = perdure("task", "show", letters[0], "--json").json
     answer = perdure("dead-letter", "requeue", letters[0], "--payload", '{"n": "two"}')
     assert (answer.code, answer.out) == (2, "")
-    assert f"{letters[0]} payload.n is not what kind 'explode' takes" in answer.err
+    assert f"{letters[0]}: payload.n is not what kind 'explode' takes" in answer.err
     assert perdure("task", "show", letters[0], "--json").json == before
+    bare = perdure("dead-letter", "discard", "01900000-0000-7000-8000-000000000001").err
+    assert bare == "perdure: 01900000-0000-7000-8000-000000000001: it is no dead letter\n"
 
 
 def test_tasks_are_cancelled_by_what_they_have_in_common(perdure: Perdure) -> None:

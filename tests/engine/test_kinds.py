@@ -26,6 +26,18 @@ async def test_a_payload_that_breaks_the_schema_is_refused_with_its_path(bench: 
     assert isinstance(await bench.answer(payload={"rows": [{"id": 1}]}), Submitted)
 
 
+async def test_all_that_is_wrong_with_a_payload_is_told_at_once(bench: Bench) -> None:
+    types = {"to": {"type": "string"}, "cents": {"type": "integer"}}
+    schema = {"type": "object", "properties": types, "required": ["to", "cents"]}
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=schema)], ME)
+    message = (await bench.refusal(payload={"cents": "ten"})).message
+    assert "payload.cents" in message
+    assert '"to" is a required property' in message
+    many = {"type": "object", "additionalProperties": {"type": "integer"}}
+    await bench.engine.declare([KindDefinition(kind=KIND, schema=many)], ME)
+    assert (await bench.refusal(payload=dict.fromkeys(map(str, range(9)), "x"))).message.count("not of type") == 5
+
+
 async def test_a_text_that_the_handler_cannot_read_is_refused_with_what_it_must_be_like(bench: Bench) -> None:
     schema = {"type": "object", "properties": {"day": {"type": "string", "x-perdure-read-as": "date"}}}
     await bench.engine.declare([KindDefinition(kind=KIND, schema=schema)], ME)

@@ -182,12 +182,12 @@ async def _requeue(session: "Session", task_ids: Sequence[str], payload: Any = N
 
 async def _discard(session: "Session", task_ids: Sequence[str]) -> list[Answer]:
     done = await session.operations.discard(task_ids, session.principal)
-    return [Answer(each, "" if ok else "is no dead letter") for each, ok in zip(task_ids, done, strict=True)]
+    return [Answer(each, "" if ok else "it is no dead letter") for each, ok in zip(task_ids, done, strict=True)]
 
 
 async def _purge(session: "Session", task_ids: Sequence[str]) -> list[Answer]:
     done = await session.operations.purge(task_ids, session.principal)
-    refusal = "is no dead letter, or its job is still open"
+    refusal = "it is no dead letter, or its job is still open"
     return [Answer(each, "" if ok else refusal) for each, ok in zip(task_ids, done, strict=True)]
 
 
@@ -241,7 +241,7 @@ def _act(
         if done or not refused:
             sys.stdout.write(f"{counted(done, 'task')} {'is' if done == 1 else 'are'} {participle}\n")
         for answer in refused:
-            named = answer.refusal if answer.id in answer.refusal else f"{answer.id} {answer.refusal}"
+            named = answer.refusal if answer.id in answer.refusal else f"{answer.id}: {answer.refusal}"
             sys.stderr.write(f"perdure: {named}\n")
     if refused:
         raise typer.Exit(2)

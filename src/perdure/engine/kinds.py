@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -31,6 +32,9 @@ FRESH_US = 2 * limits.SECOND_US
 """For how long what was read is believed: so long may another process not see a kind that was declared anew."""
 
 PUT_TRIES = 5
+FAULTS_MAX = 5
+"""So many faults of a payload are told at once."""
+FAULT_MAX_CHARS = 500
 
 _log = logging.getLogger("perdure.engine")
 
@@ -115,7 +119,8 @@ class Kind:
         return in_order(gates)
 
     def check_payload(self, data: bytes, bound: Collection[str] = ()) -> None:
-        """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path in `field`.
+        """Refuse a payload that the kind's schema does not allow. Raises `Invalid` with the path of the first fault in
+        `field`; the message tells the next ones, too.
 
         `bound` are fields that results of other tasks will fill: that they are missing is no fault.
         """
@@ -126,12 +131,16 @@ class Kind:
         value = encoding.decode(data)
         if self._validator.is_valid(value):
             return
-        faults = self._validator.iter_errors(value)
-        fault = next((each for each in faults if not _is_filled_later(each, bound)), None)
-        if fault is None:
+        faults = (each for each in self._validator.iter_errors(value) if not _is_filled_later(each, bound))
+        told = [
+            (encoding.shown_path("payload", list(each.instance_path)), each.message[:FAULT_MAX_CHARS])
+            for each in islice(faults, FAULTS_MAX)
+        ]
+        if not told:
             return
-        path = encoding.shown_path("payload", list(fault.instance_path))
-        raise Invalid(f"{path} is not what kind {self.name!r} takes: {fault.message[:500]}", field=path)
+        (path, message), *others = told
+        also = "".join(f"; {place}: {fault}" for place, fault in others)
+        raise Invalid(f"{path} is not what kind {self.name!r} takes: {message}{also}", field=path)
 
 
 def _key_of(by: Sequence[str], fields: Mapping[str, Any]) -> str:
