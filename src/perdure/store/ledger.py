@@ -117,14 +117,13 @@ class SettleAnswer(StrEnum):
 
 
 class Settled(NamedTuple):
-    """`state` is the task's state by this settlement; `None` when the lease was lost."""
+    """`state`: the task's by it, `None` when the lease was lost; `delay_us`: until its next attempt, if that is by it."""
 
     answer: SettleAnswer
     state: TaskState | None
     turned: BreakerTurn | None = None
     """The breaker of its kind that has changed by it, and by those that were settled together with it."""
     delay_us: int | None = None
-    """How long the task waits until it is tried again, where this settlement has decided that."""
 
 
 class Cancellation(NamedTuple):
