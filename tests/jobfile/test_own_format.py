@@ -1,11 +1,14 @@
 """perdure's own job files: what they say becomes a request, what is wrong is refused where it stands."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from perdure.engine.requests import Dependency
 from perdure.errors import Invalid, Malformed, PerdureError
 from perdure.jobfile import read_job
+from perdure.jobfile.schedule_file import read_schedule_file
 
 PIPELINE = """\
 name: nightly
@@ -50,6 +53,32 @@ def test_a_yaml_file_becomes_a_request() -> None:
 def test_a_field_may_take_the_results_of_several() -> None:
     text = TASK + "- {name: b, kind: k}\n- {name: c, kind: k, depends_on: [a, b], bindings: {x: [a, b]}}\n"
     assert read_job("job.yaml", text.encode()).request.tasks[2].bindings == {"x": ["a", "b"]}
+
+
+def test_a_task_depends_on_those_whose_results_it_takes() -> None:
+    text = (
+        "name: j\ntasks:\n- {name: a, kind: k}\n- {name: b, kind: k}\n"
+        "- {name: c, kind: k, depends_on: [{name: a, on_failure: continue}], bindings: {x: [a, b], y: b}}\n"
+    )
+    of_file = read_job("job.yaml", text.encode()).request.tasks[2]
+    assert of_file.depends_on == [Dependency(name="a", on_failure="continue"), "b"]
+    text = text.replace("depends_on: [{name: a, on_failure: continue}], ", "")
+    of_file = read_job("job.yaml", text.encode()).request.tasks[2]
+    assert (of_file.depends_on, of_file.trigger) == (["a", "b"], "all_succeeded")
+
+
+def test_the_job_of_a_schedule_depends_so_too(tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    text = "set: s\nschedules:\n  d:\n    cron: '@daily'\n    job:\n      name: j\n      tasks:\n"
+    text += "      - {name: a, kind: k}\n      - {name: b, kind: k, bindings: {x: a}}\n"
+    file.write_text(text)
+    job = read_schedule_file(file).schedules["d"].job
+    assert job is not None
+    assert job.tasks[1].depends_on == ["a"]
+    file.write_text(text.replace("{x: a}", "{x: c}"))
+    with pytest.raises(Invalid, match="'b' takes the result of 'c', which the job does not have") as caught:
+        read_schedule_file(file)
+    assert caught.value.fields["line"] == 9
 
 
 def test_the_same_job_in_json_is_the_same_request() -> None:
@@ -161,8 +190,10 @@ TASK = "name: j\ntasks:\n- name: a\n  kind: k\n"
         (TASK + "  depends_on: [zebra]\n", 5, "'zebra', which the job does not have"),
         (TASK + "  depends_on: [b]\n- {name: b, kind: k, depends_on: [a]}\n", 6, "in a circle: "),
         (TASK + "  depends_on: [b, b]\n- {name: b, kind: k}\n", 6, "twice in depends_on"),
-        (TASK + "  bindings: {x: b}\n- {name: b, kind: k}\n", 5, "must be in depends_on too"),
-        (TASK + "  bindings: {x: [b]}\n- {name: b, kind: k}\n", 5, "must be in depends_on too"),
+        (TASK + "  bindings: {x: b}\n", 5, "bindings.x: 'a' takes the result of 'b', which the job does not have"),
+        (TASK + "  bindings: {x: [a, b]}\n", 5, "'a' takes the result of 'b'"),
+        (TASK + "  bindings: {x: a}\n", 3, "depends on itself"),
+        (TASK + "  bindings: {x: b}\n- {name: b, kind: k, bindings: {x: a}}\n", 6, "in a circle: "),
         ("name: j\ntasks: []\n", 2, "at least one task"),
     ],
 )

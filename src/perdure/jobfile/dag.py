@@ -13,6 +13,24 @@ def parents(request: JobRequest) -> dict[str, list[str]]:
     return {task.name: [parent_name(each) for each in task.depends_on] for task in request.tasks}
 
 
+def depend_on_bound(document: Document, request: JobRequest, at: Path = ()) -> None:
+    """Have each task depend on those whose results it takes, as in Python, with the failure policy of the job.
+
+    Raises `Invalid` with the place for a result of no task of the job. `at`: where in the document the job is.
+    """
+    names = {task.name for task in request.tasks}
+    for index, task in enumerate(request.tasks):
+        above = {parent_name(each) for each in task.depends_on}
+        for field, bound in task.bindings.items():
+            for parent in [bound] if isinstance(bound, str) else bound:
+                if parent not in names:
+                    path = (*at, "tasks", index, "bindings", field)
+                    document.refuse(path, f"{task.name!r} takes the result of {parent!r}, which the job does not have")
+                if parent not in above:
+                    above.add(parent)
+                    task.depends_on = [*task.depends_on, parent]
+
+
 def check_dag(document: Document, request: JobRequest, names: Sequence[Path]) -> None:
     """Refuse repeated names, unknown parents, circles and what is too large, where the culprit stands.
 

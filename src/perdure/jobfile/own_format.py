@@ -9,7 +9,7 @@ from perdure import mistakes
 from perdure.documents import fault_in
 from perdure.domain.likeness import nearest
 from perdure.engine.requests import Dependency, JobRequest, JobTaskRequest
-from perdure.jobfile.dag import check_dag, parent_name
+from perdure.jobfile.dag import check_dag, depend_on_bound
 from perdure.jobfile.document import Document, Path, steps_of, written
 
 _AT = re.compile(r" - at `(?P<path>[^`]*)`$")
@@ -26,21 +26,9 @@ def decode(document: Document) -> JobRequest:
         request = msgspec.convert(document.value, JobRequest)
     except msgspec.ValidationError as error:
         _refuse_shape(document, error)
+    depend_on_bound(document, request)
     check_dag(document, request, [("tasks", index, "name") for index in range(len(request.tasks))])
-    _check_bindings(document, request)
     return request
-
-
-def _check_bindings(document: Document, request: JobRequest) -> None:
-    for index, task in enumerate(request.tasks):
-        above = {parent_name(each) for each in task.depends_on}
-        for field, bound in task.bindings.items():
-            for parent in [bound] if isinstance(bound, str) else bound:
-                if parent not in above:
-                    document.refuse(
-                        ("tasks", index, "bindings", field),
-                        f"task {task.name!r} takes its result from {parent!r}, so that must be in depends_on too",
-                    )
 
 
 def _refuse_shape(document: Document, error: msgspec.ValidationError) -> NoReturn:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from perdure.documents import convert
 from perdure.engine.schedule_definition import ScheduleDefinition
 from perdure.errors import Invalid, Refused
+from perdure.jobfile.dag import depend_on_bound
 from perdure.jobfile.document import Document, Path, located, steps_of
 from perdure.jobfile.reading import read_document
 
@@ -60,7 +61,10 @@ def read_schedule_file(path: FilePath) -> ScheduleFile:
 
 def _definition(document: Document, name: str, value: Any) -> ScheduleDefinition:
     try:
-        return convert(value, ScheduleDefinition, "")
+        definition = convert(value, ScheduleDefinition, "")
     except Invalid as error:
         path = str(error.fields.get("field") or "")
         document.refuse(("schedules", name, *steps_of(path)), error.message.removeprefix(f"{path}: "))
+    if definition.job is not None:
+        depend_on_bound(document, definition.job, ("schedules", name, "job"))
+    return definition
