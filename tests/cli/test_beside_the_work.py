@@ -28,6 +28,7 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("away")
 def test_a_submit_tells_the_id_though_nothing_can_be_looked_up_then(perdure: Perdure, store: Path) -> None:
     (store.parent / "job.yaml").write_text(JOB)
+    perdure("db", "migrate")
     for command in (("submit", "k", "{}"), ("job", "submit", "job.yaml")):
         answer = perdure(*command)
         assert answer.code == 0, answer

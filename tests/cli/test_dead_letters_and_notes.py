@@ -43,6 +43,7 @@ def test_one_task_is_requeued_and_a_refusal_names_it_once(perdure: Perdure, stor
 
 def test_a_kind_that_no_live_worker_has_is_noted(perdure: Perdure) -> None:
     note = "no live worker has the kind k: start one with `perdure worker MODULE:APP`"
+    perdure("db", "migrate")
     submitted = perdure("submit", "k")
     [told, new] = submitted.err.splitlines()
     assert told == note
@@ -57,4 +58,7 @@ def test_a_kind_that_no_live_worker_has_is_noted(perdure: Perdure) -> None:
 def test_a_kind_that_is_nearly_another_ones_name_is_noted(perdure: Perdure, store: Path) -> None:
     dead_letter(store)
     assert "new to this store" not in perdure("submit", "explode").err
-    assert "did you mean explode?" in perdure("submit", "explod").err
+    [first, *rest] = perdure("submit", "explod").err.splitlines()
+    assert first == "kind explod: did you mean explode?"
+    assert "new to this store" in rest[-1]
+    assert perdure("queue", "list").err == "kind explod: did you mean explode?\n"

@@ -38,7 +38,7 @@ def migrate(
         return missing
 
     taken = {step.number for step in missing}
-    steps = [step for step in on_store(store, take, create=True) if step.number in taken]
+    steps = [step for step in on_store(store, take, create=True, quiet=True) if step.number in taken]
     if json:
         write_json({"taken": [_fields(step) for step in steps]})
     elif not steps:

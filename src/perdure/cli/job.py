@@ -99,7 +99,7 @@ def submit(
             write_id(submitted.id)
 
     alone = not json and not wait
-    submitted = on_store(store, lambda session: _send(session, job, tell, note=alone), create=True)
+    submitted = on_store(store, lambda session: _send(session, job, tell, note=alone), create=True, quiet=json)
     for note in job.notes:
         write_note(f"note: {note}")
     if wait:

@@ -50,7 +50,12 @@ QueueOption = Annotated[list[str] | None, typer.Option("--queue", help="Only thi
 TimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--timeout", parser=duration, metavar="DURATION", help="Give up waiting after so long.", show_default=False
+        "--timeout",
+        "--wait-timeout",
+        parser=duration,
+        metavar="DURATION",
+        help="Give up waiting after so long; the work goes on.",
+        show_default=False,
     ),
 ]
 WaitTimeoutOption = Annotated[

@@ -67,7 +67,7 @@ def set_limits(
             with beside_the_work(f"the limits of {type} {wanted} are changed; what holds now was not looked up"):
                 _write(type, wanted, await session.operations.definition(type, wanted, session.principal), as_json)
 
-        on_store(store, change, create=True)
+        on_store(store, change, create=True, quiet=as_json)
     else:
         show_policy(type, name, store, as_json)
 
@@ -85,7 +85,7 @@ def set_paused(type: "DefinitionType", name: str | None, paused: bool, store: st
         await (flow.pause if paused else flow.resume)(type, wanted, session.principal)
         return wanted
 
-    changed = on_store(store, change, create=True)
+    changed = on_store(store, change, create=True, quiet=as_json)
     if as_json:
         write_json({type: changed, "paused": paused})
     else:
@@ -139,7 +139,7 @@ def set_policy(
             await _note_unknown(session, type, wanted)
         return wanted, await change_policy(session, type, wanted, changes, etag)
 
-    wanted, document = on_store(store, change, create=True)
+    wanted, document = on_store(store, change, create=True, quiet=as_json)
     _write(type, wanted, document, as_json)
 
 

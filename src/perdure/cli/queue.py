@@ -34,12 +34,12 @@ def list_queues(store: StoreOption = None, json: JsonOption = False) -> None:
     """List queues with what is in them."""
     from perdure.cli.output import shown_instant, write_json, write_table
     from perdure.cli.session import on_store
-    from perdure.cli.unserved import note_new_kinds
+    from perdure.cli.unserved import note_mistyped_kinds
 
     async def read(session: "Session") -> "list[QueueView]":
         queues = await session.views.queues(session.organization)
         if not json:
-            await note_new_kinds(session, {kind for each in queues for kind in each.missing_kinds})
+            await note_mistyped_kinds(session, {kind for each in queues for kind in each.missing_kinds})
         return queues
 
     queues = on_store(store, read)

@@ -145,7 +145,7 @@ def _submitted(request: "TaskRequest", store: str | None, as_json: bool, wait: b
             _tell(submitted, as_json)
 
     note = not wait and not as_json
-    return on_store(store, lambda session: _submit(session, request, tell, note=note), create=True)
+    return on_store(store, lambda session: _submit(session, request, tell, note=note), create=True, quiet=as_json)
 
 
 async def _submit(

@@ -1,12 +1,12 @@
 """Telling of tasks that nobody is there to run."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from perdure.cli.beside import beside_the_work
 from perdure.cli.output import write_note
 from perdure.cli.session import Session
-from perdure.domain.likeness import did_you_mean
+from perdure.domain.likeness import nearest
 from perdure.domain.limits import SECOND_US
 from perdure.store.views import WorkerView
 
@@ -22,7 +22,7 @@ class Waiting(NamedTuple):
 
 async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
     """Write a note that names the kinds that no live worker has, one for each that no worker ever had, and one for each
-    queue that none of those serves who have the kind: their names may be mistyped.
+    queue that none of those serves who have the kind: their names may be mistyped. Which may be meant comes first.
     """
     if not waiting:
         return
@@ -30,20 +30,42 @@ async def note_unserved(session: Session, waiting: Collection[Waiting]) -> None:
         active_us = round(session.system.settings.worker_active * SECOND_US)
         workers = await session.views.workers(session.organization, active_us)
         live = [each for each in workers if each.left_us is None]
-        for note in _notes(sorted(set(waiting)), live):
+        new = await _new_kinds(session, {each.kind for each in waiting}.difference(*(each.kinds for each in live)))
+        for note in (*_meant(new), *_notes(sorted(set(waiting)), live), *map(_is_new, new)):
             write_note(note)
-        await note_new_kinds(session, {each.kind for each in waiting}.difference(*(each.kinds for each in live)))
 
 
 async def note_new_kinds(session: Session, kinds: Collection[str]) -> None:
-    """Write a note for each of these kinds that no worker ever had, with the one that may be meant."""
+    """Write a note for each of these kinds that no worker ever had, after those that may be meant instead."""
+    new = await _new_kinds(session, kinds)
+    for note in (*_meant(new), *map(_is_new, new)):
+        write_note(note)
+
+
+async def note_mistyped_kinds(session: Session, kinds: Collection[str]) -> None:
+    """Write a note for each of these kinds that no worker ever had and that is nearly another one's name."""
+    for note in _meant(await _new_kinds(session, kinds)):
+        write_note(note)
+
+
+async def _new_kinds(session: Session, kinds: Collection[str]) -> dict[str, str | None]:
+    """Those of these kinds that no worker ever had, each with the kind that may be meant."""
     with beside_the_work("which kinds are known was not looked up"):
         known = [each.name for each in await session.operations.kinds(session.principal)]
-        for kind in sorted({*kinds}.difference(known)):
-            write_note(
-                f"the kind {kind} is new to this store: tasks submitted before its first worker keep the usual options,"
-                f" not its limits and retries{did_you_mean(kind, known, str)}"
-            )
+        return {kind: nearest(kind, known) for kind in sorted({*kinds}.difference(known))}
+    return {}
+
+
+def _meant(new: Mapping[str, str | None]) -> Iterator[str]:
+    """The first lines: short ones, for what has to be mended before all else."""
+    return (f"kind {kind}: did you mean {near}?" for kind, near in new.items() if near is not None)
+
+
+def _is_new(kind: str) -> str:
+    return (
+        f"the kind {kind} is new to this store: tasks submitted before its first worker keep the usual options,"
+        " not its limits and retries"
+    )
 
 
 def _notes(waiting: Sequence[Waiting], workers: Sequence[WorkerView]) -> Iterator[str]:
