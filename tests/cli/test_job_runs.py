@@ -96,6 +96,11 @@ def test_a_wait_for_jobs_tells_how_they_ended(perdure: Perdure, job: str) -> Non
     assert (unknown.code, "there is no job" in unknown.err) == (2, True)
 
 
+def test_a_task_that_failed_is_told_by_its_state_wherever_people_look(perdure: Perdure, job: str) -> None:
+    for command in ("wait", "show", "progress"):
+        assert "1 cancelled, 1 dead_lettered, 1 succeeded" in perdure("job", command, job).out, command
+
+
 def test_a_job_can_be_waited_for_where_it_is_submitted(perdure: Perdure, tmp_path: Path) -> None:
     file = tmp_path / "nap.yaml"
     file.write_text("name: nap\ntasks:\n  - {name: a, kind: perdure.sleep, payload: {seconds: 0}}\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """Waiting for jobs, with progress by their tasks."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None
     from perdure.domain.states import GOOD_JOB_ENDS
 
     try:
-        ended, failures = on_store(store, lambda session: _ended(session, job_ids, timeout, note=not as_json))
+        ended, counts, failures = on_store(store, lambda session: _ended(session, job_ids, timeout, note=not as_json))
     except WaitTimedOut as error:
         advice = "`perdure job show ID` lists its tasks, `perdure task why ID` tells what keeps one"
         raise WaitTimedOut(f"{error.message}; {advice}", **error.fields) from None
@@ -33,7 +34,7 @@ def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None
     else:
         write_table(
             ("ID", "NAME", "STATE", "TASKS"),
-            [(each.id, each.name, each.state, shown_counts(each.counts)) for each in ended],
+            [(each.id, each.name, each.state, shown_counts(counts[each.id])) for each in ended],
             "nothing has ended",
         )
         for failure in failures:
@@ -43,16 +44,23 @@ def wait_for(store: str | None, job_ids: Sequence[str], *, timeout: float | None
 
 async def _ended(
     session: Session, job_ids: Sequence[str], timeout: float | None, *, note: bool
-) -> "tuple[list[JobView], list[str]]":
-    """The jobs as they ended, and why some of their tasks failed."""
+) -> "tuple[list[JobView], dict[str, dict[str, int]], list[str]]":
+    """The jobs as they ended, their tasks by state, and why some of these failed.
+
+    A job's own counters tell each bad end as failed: people are told the states that they see elsewhere.
+    """
     from perdure.domain.states import GOOD_JOB_ENDS
 
     jobs = await _wait(session, job_ids, timeout, note=note)
+    counts = {job.id: job.counts for job in jobs}
     failures: list[str] = []
     for job in jobs:
-        if note and job.state not in GOOD_JOB_ENDS:
-            failures += await failures_of(session, await session.views.job_tasks(session.organization, job.id))
-    return jobs, failures
+        if note and (job.state not in GOOD_JOB_ENDS or job.counts.get("failed", 0)):
+            tasks = await session.views.job_tasks(session.organization, job.id)
+            counts[job.id] = dict(Counter(str(task.state) for task in tasks))
+            if job.state not in GOOD_JOB_ENDS:
+                failures += await failures_of(session, tasks)
+    return jobs, counts, failures
 
 
 async def _wait(session: Session, job_ids: Sequence[str], timeout: float | None, *, note: bool) -> "list[JobView]":

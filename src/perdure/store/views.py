@@ -148,7 +148,7 @@ class LogPage(NamedTuple):
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it stands. `counts` maps task states to numbers."""
+    """A job as it stands. `counts` maps states of tasks to numbers; `failed` there is every bad end."""
 
     id: str
     organization: str

@@ -45,7 +45,7 @@ class SubmittedJob(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True, frozen=True):
-    """A job as it stands. `counts` maps states of tasks to numbers."""
+    """A job as it stands. `counts` maps states of tasks to numbers; `failed` there is every bad end."""
 
     id: Id
     organization: str
@@ -103,7 +103,7 @@ class JobTasks(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class JobProgress(msgspec.Struct, kw_only=True, frozen=True):
-    """How far a job is. `counts` maps states of tasks to numbers.
+    """How far a job is. `counts` maps states of tasks to numbers; `failed` there is every bad end.
 
     `items_done` and `items_total` add up what handlers told of their items; null where none did.
     """
