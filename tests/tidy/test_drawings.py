@@ -1,6 +1,7 @@
 """Pages made from the code say what the code says."""
 
 import importlib.util
+import inspect
 import re
 from types import ModuleType
 
@@ -27,6 +28,14 @@ def test_the_public_names_are_the_documented_ones():
     text = (ROOT / "docs" / "public_names.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert sorted(documented) == sorted(perdure.__all__)
+
+
+def test_the_methods_of_an_app_are_the_documented_ones_in_the_words_of_the_code():
+    text = (ROOT / "docs" / "public_names.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\| `app\.(\w+)` \| (.*) \|$", text, re.MULTILINE)
+    methods = {name: each for name, each in vars(perdure.App).items() if not name.startswith("_")}
+    told = [(name, inspect.getdoc(each) or "") for name, each in methods.items() if inspect.isfunction(each)]
+    assert documented == [(name, doc.splitlines()[0]) for name, doc in told]
 
 
 def test_the_package_offers_its_public_names_and_nothing_else():
