@@ -43,7 +43,7 @@ def _offences(module: Module) -> list[str]:
 
 
 CLOCKS = {
-    *("transaction_durability", "submit_lone", "claim_look", "server_facts", "caller_place", "health_snapshots"),
+    *("transaction_durability", "submit_lone", "server_facts", "caller_place", "health_snapshots"),
     *("gate_find", "gate_open"),
 }
 """Statements by which a server's own clock is read: once for each transaction, again once it has waited for gates, and

@@ -133,17 +133,19 @@ def test_of_two_folds_at_once_the_second_leaves_it_to_the_first(writer: Writer, 
     assert counts(writer) == ({"queued": 4}, 0)
 
 
+@pytest.mark.parametrize("awaited", [False, True])
 def test_while_a_fold_takes_all_it_may_the_next_chance_is_taken(
-    writer: Writer, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, monkeypatch: pytest.MonkeyPatch, awaited: bool
 ) -> None:
     monkeypatch.setattr(folding, "FOLD_MAX_CHANGES", 2)
     for _ in range(5):
         writer.submit(writer.tasks(1, kind="kind-0"))
     folds = Folds(StoppedClock())  # type: ignore[arg-type]
+    folds._next_us = -folding.FOLD_AWAITED_US
     left = []
     for _ in range(4):
         with writer.transaction() as tx:
-            folds.fold_if_time(tx)
+            folds.fold_if_time(tx, awaited=awaited)
         left.append(counts(writer)[1])
     writer.submit(writer.tasks(1, kind="kind-0"))
     with writer.transaction() as tx:

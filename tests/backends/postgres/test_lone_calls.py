@@ -31,31 +31,31 @@ class Sent:
     """What was sent by itself, and what was told of it."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.told: list[list[Answer] | psycopg.Error] = []
+        self.told: list[Answer | psycopg.Error] = []
         self.times = 0
         self.first = asyncio.Event()
         self.answered = threading.Event()
         self.session: Session | None = None
         send = Session.send
 
-        def watched(session: Session, statements: list[Query], turn: Callable[[], str | None], told: Told) -> None:
+        def watched(session: Session, statement: Query, turn: Callable[[], str | None], told: Told) -> None:
             self.times += 1
             self.session = session
             self.first.set()
 
-            def noted(answers: list[Answer] | psycopg.Error) -> None:
-                self.told.append(answers)
+            def noted(answer: Answer | psycopg.Error) -> None:
+                self.told.append(answer)
                 self.answered.set()
-                told(answers)
+                told(answer)
 
-            send(session, statements, turn, noted)
+            send(session, statement, turn, noted)
 
         patch.setattr(Session, "send", watched)
 
     @property
     def written(self) -> list[bool]:
         """Whether each has written."""
-        return [isinstance(each, list) and bool(each[0].rows and each[0].rows[0][0]) for each in self.told]
+        return [isinstance(each, Answer) and bool(each.rows and each.rows[0][0]) for each in self.told]
 
 
 async def submit(store: PostgresStore, id: str, **given: Any) -> Submitted | PerdureError:

@@ -97,24 +97,24 @@ def test_what_is_sent_is_told_by_a_look_or_by_whoever_uses_the_wire_next(connect
     wire = Wire(connection, prepare=True)
     for _ in range(PREPARE_AFTER + 2):
         first: list[Any] = []
-        wire.send([(ECHO, VALUES)], lambda: (DIVIDE, (0,)), first.append)
+        wire.send((ECHO, VALUES), lambda: (DIVIDE, (0,)), first.append)
         looked(wire, first)
         second: list[Any] = []
-        wire.send([(ECHO, VALUES)], nothing, second.append)
+        wire.send((ECHO, VALUES), nothing, second.append)
         assert wire.run_together([(DIVIDE, (1,))])[0].rows == [(1,)]
         third: list[Any] = []
-        wire.send([(DIVIDE, (0,))], nothing, third.append)
+        wire.send((DIVIDE, (0,)), nothing, third.append)
         wire.settle()
-        assert [first[0][0].rows, second[0][0].rows] == [[VALUES]] * 2
+        assert [first[0].rows, second[0].rows] == [[VALUES]] * 2
         assert [type(each) for each in third] == [errors.DivisionByZero]
 
 
 def test_what_is_sent_is_told_when_the_connection_goes(connection: psycopg.Connection[Any]) -> None:
     wire = Wire(connection)
     told: list[Any] = []
-    wire.send([(ECHO, VALUES)], nothing, told.append)
+    wire.send((ECHO, VALUES), nothing, told.append)
     wire.close()
-    wire.send([(ECHO, VALUES)], nothing, told.append)
+    wire.send((ECHO, VALUES), nothing, told.append)
     assert [type(each) for each in told] == [psycopg.OperationalError] * 2
 
 
@@ -123,17 +123,17 @@ def test_what_goes_behind_is_not_asked_for_where_nothing_can_be_sent(connection:
     asked: list[None] = []
     told: list[Any] = []
     with pytest.raises(psycopg.DataError):
-        wire.send([(ECHO, ("a\x00b", "", True, b""))], lambda: asked.append(None), told.append)
+        wire.send((ECHO, ("a\x00b", "", True, b"")), lambda: asked.append(None), told.append)
     assert (asked, told) == ([], [])
-    wire.send([(ECHO, VALUES)], lambda: asked.append(None), told.append)
+    wire.send((ECHO, VALUES), lambda: asked.append(None), told.append)
     wire.settle()
-    assert (asked, [each[0].rows for each in told]) == ([None], [[VALUES]])
+    assert (asked, [each.rows for each in told]) == ([None], [[VALUES]])
 
 
 def test_a_look_gives_up_where_somebody_else_has_read_the_answer(connection: psycopg.Connection[Any]) -> None:
     wire = Wire(connection)
     told: list[Any] = []
-    wire.send([(ECHO, VALUES)], nothing, told.append)
+    wire.send((ECHO, VALUES), nothing, told.append)
     for _ in range(READS_MAX):
         read = connection.pgconn.get_result()
         if read is not None and read.status == ExecStatus.PIPELINE_SYNC:
@@ -170,7 +170,7 @@ def test_a_server_process_that_has_ended_meanwhile_is_told_as_a_connection_that_
 
 def test_what_was_sent_to_a_server_process_that_ends_is_told_so_by_a_look(connection: psycopg.Connection[Any]) -> None:
     wire, came = Wire(connection), list[object]()
-    wire.send([(ENDED, ())], lambda: (ECHO, VALUES), came.append)
+    wire.send((ENDED, ()), lambda: (ECHO, VALUES), came.append)
     with contextlib.suppress(psycopg.OperationalError):
         for _ in range(100):
             select.select([connection.fileno()], [], [], 0.1)
@@ -195,7 +195,7 @@ def test_an_end_that_does_not_come_is_told_as_a_connection_that_broke(
 
     monkeypatch.setattr(generators, "fetch_many", cut_off)
     if due:
-        wire.send([(ECHO, VALUES)], nothing, told.append)
+        wire.send((ECHO, VALUES), nothing, told.append)
     with pytest.raises(psycopg.OperationalError):
         wire.run_together([(ECHO, VALUES)])
     assert [type(each) for each in told] == [psycopg.OperationalError] * due

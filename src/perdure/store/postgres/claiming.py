@@ -1,6 +1,5 @@
 """Claiming: which waiting tasks a worker gets now."""
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -8,35 +7,28 @@ import msgspec
 
 from perdure.ambient import Clock, SystemClock
 from perdure.domain import limits
-from perdure.domain.attempt import Lease
+from perdure.domain.attempt import Hold, Lease
+from perdure.domain.task import Body
 from perdure.store.ledger import ClaimRequest, WorkerOrder
-from perdure.store.postgres.claimed_rows import (
-    Looked,
-    WorkerRow,
-    bindings_of,
-    guessed,
-    lease_from,
-    lease_of,
-    looked,
-    unguessed,
-)
 from perdure.store.postgres.folding import Folds
-from perdure.store.postgres.grants import Catalogue, Fitting
+from perdure.store.postgres.grants import Catalogue, Fitting, Grants
 from perdure.store.postgres.heads import Heads, Take
 from perdure.store.postgres.marks import Marks
 from perdure.store.postgres.passed import Looks, Passed
 from perdure.store.postgres.submission import collided
 from perdure.store.postgres.transaction import Transaction
 from perdure.store.relational.ageing import Ageing
+from perdure.store.relational.bodies import from_columns
 from perdure.store.relational.ending import begin
 from perdure.store.relational.flow import UNLIMITED, Rooms, rooms_of
-from perdure.store.relational.lanes import Lanes
-from perdure.store.relational.operation import Lone
+from perdure.store.relational.lanes import Lane, Lanes
 from perdure.store.relational.sweeping import sweep_due, sweep_overdue
 from perdure.store.relational.transaction import batch
-from perdure.store.wakeups import Topic
 
 _decode = msgspec.json.Decoder().decode
+_NO_PAYLOAD = Body(b"null")
+HELD_STEP_US = limits.SECOND_US
+"""The bound below the fences that a worker holds is written when it has moved by this much."""
 KNOWN_MAX = 256
 """How many workers' rows are remembered."""
 GUESS_AGAIN_US = limits.SECOND_US
@@ -49,17 +41,24 @@ ROUNDS_MAX = 3
 """How often a claim looks again when others took what it had seen."""
 
 
-class _Asked(NamedTuple):
-    """What a claim asks that takes its worker's row for `guess`."""
+class _Worker(NamedTuple):
+    """A worker's row, which the claim has locked."""
 
-    guess: WorkerRow
-    looks: Looks
-    below: bool
-    """Whether it looks below the marks."""
-    stale: bool
-    """Whether it looks at all lanes."""
-    begun_us: int
-    queries: list[tuple[str, dict[str, Any]]]
+    id: str
+    grants: Grants
+    capacity: int
+    order: str
+    held_from: int
+    newest_lane: int | None
+    due_us: int | None
+    """The first instant found at which a waiting task is due, if that has come."""
+    overdue_us: int | None
+    """The first one found at which a waiting task is past its TTL or deadline, if that has come."""
+
+    def as_guessed(self, guess: "_Worker") -> bool:
+        """Whether a claim that took this row for `guess` has done right."""
+        same = self[1:4] == guess[1:4] and self.newest_lane == guess.newest_lane
+        return same and self.held_from >= guess.held_from and self.due_us is None and self.overdue_us is None
 
 
 class Claims:
@@ -84,30 +83,21 @@ class Claims:
         """From where on to look for what time has brought, before a claim."""
         self._remind = remind
         self._monotonic_us = clock.monotonic_us
-        self._known: dict[str, WorkerRow] = {}
+        self._known: dict[str, _Worker] = {}
         self._ageing = Ageing()
         self.limited = False
         """Whether a queue or an organization had a limit when that was last looked at."""
         self._guess_again_us = 0
-        self._unfolded = False
-        """Whether claims that committed by themselves have changed counts since another could fold them."""
-        self._using = threading.RLock()
-        """Whoever has the turn of the session that claims has this too, unless claims borrow the session of another."""
 
     def claim(self, tx: Transaction, requests: Sequence[ClaimRequest], lanes: Lanes) -> list[list[Lease]]:
         """Lease tasks to the workers of these requests, one after the other, in the order of their rows' locks."""
-        with self._using:
-            return self._claim_all(tx, requests)
-
-    def _claim_all(self, tx: Transaction, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
         answers: list[list[Lease]] = [[] for _ in requests]
         # Another claim of the same worker may have gates, and come to the worker's row then.
         tx.wait_no_more()
         for place in sorted(range(len(requests)), key=lambda place: requests[place].worker_id):
             answers[place] = self._claim(tx, requests[place])
         few = any(len(leases) < len(each.leases) for leases, each in zip(answers, requests, strict=True))
-        if self._unfolded or any(answers):
-            self._unfolded = False
+        if any(answers):
             self._folds.fold_if_time(tx, awaited=few)
         return answers
 
@@ -129,13 +119,13 @@ class Claims:
             rows = self._lease(tx, worker, leases, fitting, rooms)
             self._remember(worker)
         if len(rows) < len(leases):
-            tx.after_commit(lambda: self._remind_of(begun_us))
+            self._remind_when_committed(tx, begun_us)
         jobs = {row[23] for row in rows if row[23] is not None}
         if jobs:
             tx.run("job_start", batch=batch(sorted(jobs)))
         rooms.spend(tx, [(row[4], row[0], row[1]) for row in rows if row[22] is not None])
         self._begin(tx, request, leases, rows, rooms)
-        return [lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
+        return [_lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
 
     def _begin(
         self,
@@ -165,16 +155,16 @@ class Claims:
         priorities = self._ageing.priorities(tx, request.ageing_us, heads, fitting.lanes)
         return Fitting(fitting.lanes, fitting.flow, priorities) if self._ageing.raises else fitting
 
-    def _look(self, tx: Transaction, worker_id: str) -> WorkerRow | None:
+    def _look(self, tx: Transaction, worker_id: str) -> _Worker | None:
         """Lock the worker's row, so that no other claim of it goes on beside this one; and do first what time has
         done.
         """
         looks = Looks(self._due.look(tx), self._overdue.look(tx))
-        found = looked(worker_id, tx.run("claim_look", **unguessed(worker_id), **looks.bindings))
+        found = tx.run("claim_look", worker=worker_id, **looks.bindings)
         looks.answered()
-        if found is None:
+        worker = _worker_of(worker_id, found)
+        if worker is None:
             return None
-        worker = found.worker
         if worker.due_us is not None:
             sweep_due(tx, limits.SWEEP_MAX_TASKS, looks.due.since_us)
         if worker.overdue_us is not None:
@@ -182,21 +172,25 @@ class Claims:
         looks.found(worker.due_us, worker.overdue_us)
         return worker
 
-    def _remind_of(self, begun_us: int) -> None:
+    def _remind_when_committed(self, tx: Transaction, begun_us: int) -> None:
         """Something may be there all the same: below the marks, in a lane that is not known yet, or entered late."""
-        looks = [
-            (self._marks.looked_us, self._marks.look_again_us),
-            (self._catalogue.loaded_us, self._catalogue.load_all_us),
-            (self._due.whole.begun_us, self._due.whole.again_us),
-            (self._overdue.whole.begun_us, self._overdue.whole.again_us),
-        ]
-        owed = sorted(again_us for looked_us, again_us in looks if looked_us < begun_us)
-        if owed:
-            # One claim for several looks; but none waits long for another that takes long, and so is rare.
-            again_us = max(each for each in owed if each <= owed[0] + TOGETHER_US)
-            self._remind(max(0, again_us - self._monotonic_us()))
 
-    def _remember(self, worker: WorkerRow) -> None:
+        def remind() -> None:
+            looks = [
+                (self._marks.looked_us, self._marks.look_again_us),
+                (self._catalogue.loaded_us, self._catalogue.load_all_us),
+                (self._due.whole.begun_us, self._due.whole.again_us),
+                (self._overdue.whole.begun_us, self._overdue.whole.again_us),
+            ]
+            owed = sorted(again_us for looked_us, again_us in looks if looked_us < begun_us)
+            if owed:
+                # One claim for several looks; but none waits long for another that takes long, and so is rare.
+                again_us = max(each for each in owed if each <= owed[0] + TOGETHER_US)
+                self._remind(max(0, again_us - self._monotonic_us()))
+
+        tx.after_commit(remind)
+
+    def _remember(self, worker: _Worker) -> None:
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         self._known[worker.id] = worker
@@ -207,27 +201,8 @@ class Claims:
         """Claim in one message as if the worker's row and the lanes were as they were last; `None` where that is not
         known. Where something else was true, it is all run again without guessing.
         """
-        asked = self._guess(tx, request, leases)
-        if asked is None:
-            return None
-        answers = tx.run_together(asked.queries)
-        asked.looks.answered()
-        found = looked(request.worker_id, answers[0])
-        if found is None or not found.worker.as_guessed(asked.guess):
-            self._guessed_wrong(asked)
-            raise collided("a worker's row is not what it was")
-        rows = answers[1]
-        others = self._learn(tx, asked, found.worker, answers)
-        if others and len(rows) < len(leases) and all(row[22] is not None for row in rows):
-            fitting = self._catalogue.fitting(tx, found.worker.grants, found.worker.newest_lane)
-            rows += self._lease(tx, found.worker, leases[len(rows) :], fitting)
-        return rows
-
-    def _guess(
-        self, tx: Transaction, request: ClaimRequest, leases: Sequence[tuple[str, str]], *, alone: bool = False
-    ) -> "_Asked | None":
-        """What to ask as if the worker's row and the lanes were as they were last; `None` where that is not known."""
-        guess = self._known.get(request.worker_id)
+        worker_id = request.worker_id
+        guess = self._known.get(worker_id)
         fitting = None if guess is None else self._catalogue.remembered(guess.grants)
         begun_us = self._monotonic_us()
         if guess is None or fitting is None or begun_us < self._guess_again_us:
@@ -239,84 +214,29 @@ class Claims:
         below, stale = self._marks.below(fitting.rank), self._catalogue.stale
         takes, _ = self._takes(tx, fitting, len(leases))
         looks = Looks(self._due.look(tx), self._overdue.look(tx))
-        look = guessed(guess, tx.now_us) if alone else unguessed(guess.id)
-        queries = [
-            ("claim_look", {**look, **looks.bindings}),
-            ("claim", bindings_of(tx, guess, leases, takes, alone=alone)),
-        ]
-        queries += [("claim_late", {"stretches": batch(below)})] * bool(below)
-        queries += [("claim_lanes", {"above": 0})] * stale
-        return _Asked(guess, looks, bool(below), stale, begun_us, queries)
-
-    def _guessed_wrong(self, asked: "_Asked") -> None:
-        self._known.pop(asked.guess.id, None)
-        self._guess_again_us = asked.begun_us + GUESS_AGAIN_US
-
-    def _learn(
-        self, tx: Transaction, asked: "_Asked", worker: WorkerRow, answers: Sequence[list[tuple[Any, ...]]]
-    ) -> bool:
-        """Remember what was found beside the tasks; whether there may be others where nobody has looked."""
-        _, rows, *more = answers
-        asked.looks.found(None, None)
-        self._known[worker.id] = worker
-        late = _decode(more.pop(0)[0][0]) if asked.below else []
-        if asked.below:
-            self._marks.looked(late, asked.begun_us)
+        look = {"worker": worker_id, **looks.bindings}
+        asked = [("claim_look", look), ("claim", _bindings(tx, guess, leases, takes))]
+        asked += [("claim_late", {"stretches": batch(below)})] * bool(below)
+        asked += [("claim_lanes", {"above": 0})] * stale
+        found, rows, *more = tx.run_together(asked)
+        looks.answered()
+        worker = _worker_of(worker_id, found)
+        if worker is None or not worker.as_guessed(guess):
+            del self._known[worker_id]
+            self._guess_again_us = begun_us + GUESS_AGAIN_US
+            raise collided("a worker's row is not what it was")
+        looks.found(None, None)
+        self._known[worker_id] = worker
+        late = _decode(more.pop(0)[0][0]) if below else []
+        if below:
+            self._marks.looked(late, begun_us)
         # Advancing past what lies below would hide it.
         self._advance_when_committed(tx, rows, {lane for lane, _ in late})
-        return bool(asked.stale and self._catalogue.loaded(more.pop(0), asked.begun_us)) or bool(late)
-
-    def lone(self, requests: Sequence[ClaimRequest], now_us: int) -> Lone | None:
-        """How a few tasks are claimed by one message that commits by itself, if the worker's row and the lanes are as
-        they were last. `None`: that is not known, or something else is to be done on the way.
-        """
-        (request,) = requests
-        if self._unfolded and self._folds.is_time(awaited=True):
-            return None
-        if not request.leases or not self._using.acquire(blocking=False):
-            return None
-        try:
-            tx = Transaction(None, now_us)
-            asked = self._guess(tx, request, request.leases, alone=True)
-        finally:
-            self._using.release()
-        if asked is None:
-            return None
-
-        def answered(answers: Sequence[list[Any]]) -> tuple[list[Lease] | None, int | None]:
-            found = looked(request.worker_id, answers[0])
-            if not self._using.acquire(blocking=False):
-                # They are leased all the same, and the next claim of these ids gets them.
-                return None, None
-            try:
-                return self._came(tx, asked, found, answers), None if found is None else found.server_us
-            finally:
-                self._using.release()
-
-        return Lone([(name, {**bindings, "now": now_us}) for name, bindings in asked.queries], answered, Topic(0))
-
-    def _came(
-        self, tx: Transaction, asked: "_Asked", found: Looked | None, answers: Sequence[list[tuple[Any, ...]]]
-    ) -> list[Lease] | None:
-        """The leases of a claim that has committed by itself; `None` where it has to be made in another way."""
-        asked.looks.answered()
-        if found is None or not found.as_guessed:
-            self._guessed_wrong(asked)
-            return None
-        rows, wanted = answers[1], asked.queries[1][1]["want"]
-        # None is leased where one of them needs more than this, and one that is repeated may.
-        if any(row[0] is None or row[22] is None or not self._catalogue.knows(row[4]) for row in rows):
-            return None
-        others = self._learn(tx, asked, found.worker, answers)
-        tx.committed()
-        self._unfolded = self._unfolded or bool(rows)
-        if others and len(rows) < wanted:
-            if not rows:
-                return None
-            self._remind(0)
-        elif len(rows) < wanted:
-            self._remind_of(asked.begun_us)
-        return [lease_of(row, self._catalogue.lane(tx, row[4])) for row in rows]
+        others = stale and self._catalogue.loaded(more.pop(0), begun_us)
+        if len(rows) < len(leases) and (late or others) and all(row[22] is not None for row in rows):
+            fitting = self._catalogue.fitting(tx, worker.grants, worker.newest_lane)
+            rows += self._lease(tx, worker, leases[len(rows) :], fitting)
+        return rows
 
     def _advance_when_committed(
         self, tx: Transaction, rows: Sequence[tuple[Any, ...]], but: Collection[int] = ()
@@ -327,7 +247,7 @@ class Claims:
     def _lease(
         self,
         tx: Transaction,
-        worker: WorkerRow,
+        worker: _Worker,
         leases: Sequence[tuple[str, str]],
         fitting: Fitting,
         rooms: Rooms = UNLIMITED,
@@ -338,7 +258,7 @@ class Claims:
             takes, sure = self._takes(tx, fitting, len(leases) - len(rows) + missed, rooms)
             if rows and not takes:
                 break
-            got = lease_from(tx, worker, leases[len(rows) :], takes)
+            got = _lease_from(tx, worker, leases[len(rows) :], takes)
             rows += got
             for row in got:
                 rooms.take(row[4])
@@ -359,3 +279,61 @@ class Claims:
             return self._heads.takes(tx, fitting, want, rooms), False
         stretches = [stretch for lane in fitting.rank for stretch in self._marks.stretches(lane)]
         return [(*stretch, want, place) for place, stretch in enumerate(stretches)], True
+
+
+def _worker_of(worker_id: str, found: Sequence[tuple[Any, ...]]) -> _Worker | None:
+    if not found:
+        return None
+    ((kinds, queues, organizations, capabilities, capacity, order, held_from, *instants, newest_lane, paused),) = found
+    due_us, overdue_us = instants
+    grants = Grants(kinds, queues, organizations, capabilities, paused)
+    return _Worker(worker_id, grants, capacity, order, held_from, newest_lane, due_us, overdue_us)
+
+
+def _lease_from(
+    tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], takes: Sequence[Take]
+) -> list[tuple[Any, ...]]:
+    return tx.run("claim", **_bindings(tx, worker, leases, takes))
+
+
+def _bindings(
+    tx: Transaction, worker: _Worker, leases: Sequence[tuple[str, str]], takes: Sequence[Take]
+) -> dict[str, Any]:
+    ids = [id for id, _ in leases]
+    return {
+        "worker": worker.id,
+        "leases": batch(leases),
+        "known": batch({id: place for place, id in enumerate(ids)}),
+        "first": min(ids),
+        "last": max(ids),
+        "want": len(leases),
+        "stretches": batch(takes),
+        "capacity": worker.capacity,
+        "held_from": min(worker.held_from, tx.now_us),
+        "held_step": HELD_STEP_US,
+    }
+
+
+def _lease_of(row: tuple[Any, ...], lane: Lane) -> Lease:
+    return Lease(
+        hold=Hold(*row[0:4]),
+        kind=lane.kind,
+        queue=lane.queue,
+        priority=lane.priority,
+        payload=from_columns(row[5], row[6]) or _NO_PAYLOAD,
+        attempt=row[7],
+        fence=row[8],
+        generation=row[9],
+        lease_us=row[10],
+        timeout_us=row[11],
+        deadline_us=row[12],
+        start_within_us=row[13],
+        job_id=row[14],
+        name=row[15],
+        parents=row[16],
+        retry=row[17],
+        options=row[18],
+        initiator=row[19],
+        checkpoint=row[20],
+        max_attempts=row[21],
+    )

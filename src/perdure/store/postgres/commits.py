@@ -1,5 +1,6 @@
 """Runs what has gathered as transactions on one connection. Used by whoever has its turn."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -16,13 +17,13 @@ from perdure.store.postgres.held_up import HELD_PAUSE_SECONDS, HeldUp
 from perdure.store.postgres.lifeline import Lifeline
 from perdure.store.postgres.session import Session
 from perdure.store.postgres.transaction import Reached, Transaction
-from perdure.store.postgres.wire import Answer, Query
+from perdure.store.postgres.wire import Answer
 from perdure.store.relational.isolating import Blame, commit, own
 from perdure.store.relational.operation import Lone, Operation
 from perdure.store.wakeups import Topic
 
 REFUSED_PAUSE_US = SECOND_US
-"""After a message by itself that wrote nothing, as where there are depths to look at, none is sent for so long."""
+"""After a statement by itself that wrote nothing, as where there are depths to look at, none is sent for so long."""
 
 
 class Announcing(Protocol):
@@ -58,7 +59,6 @@ class Commits:
         self._held = HeldUp(patience)
         self._monotonic_us = SystemClock().monotonic_us
         self._alone_from_us = 0
-        self._sent_on: set[Lifeline] = set()
         self._blame = Blame(
             # A lock that others hold keeps back who needs it, and nobody else.
             is_store_fault=lambda error: is_store_fault(error) and not isinstance(error, LockNotAvailable),
@@ -113,58 +113,58 @@ class Commits:
             raise call.error
         return (call.results or [None])[0]
 
-    def send(self, call: Call, watch: Callable[[int, Lifeline], None], tell: Callable[[], None]) -> bool:
-        """Send the one item of a call as a message that commits by itself, without waiting for anything.
+    def send(self, call: Call, watch: Callable[[int], None], tell: Callable[[], None]) -> bool:
+        """Send the one item of a call as a statement that commits by itself, without waiting for anything.
 
-        `watch` is called first, with the descriptor that will become readable and whose it is, and `tell`, on any
-        thread, when the call has its answer, or has none and has to go another way. Returns whether that is a way for
-        the call; it is none either when this or `watch` raises something.
+        `watch` is called first, with the descriptor that will become readable, and `tell`, on any thread, when the call
+        has its answer, or has none and has to go another way. Returns whether that is a way for the call; it is none
+        either when this or `watch` raises something.
         """
-        alone, lifeline = call.operation.lone, self.lifeline.at_hand()
-        with lifeline.at_rest() as session:
+        alone = call.operation.lone
+        with self.lifeline.at_rest() as session:
             if alone is None or session is None or not session.sends or self._monotonic_us() < self._alone_from_us:
                 return False
             reckoned = self._clock.reckoned(session.server_start_us)
             lone = None if reckoned is None else alone(call.items, reckoned.now_us)
             if reckoned is None or lone is None:
                 return False
+            statement = session.dialect.statements[lone.statement]
             hint: str | None = None
 
             def turn() -> str | None:
                 nonlocal hint
-                hint = self._announcing.turn(lone.topics) if lone.topics else None
+                hint = self._announcing.turn(lone.topics)
                 return hint
 
-            def told(answers: list[Answer] | psycopg.Error) -> None:
+            def told(answer: Answer | psycopg.Error) -> None:
                 try:
-                    self._came(call, lone, reckoned, answers, told=hint is not None)
+                    self._came(call, lone, reckoned, answer, told=hint is not None)
                 finally:
                     tell()
 
-            self._sent_on.add(lifeline)
-            watch(session.connection.fileno(), lifeline)
-            session.send([_query(session, *each) for each in lone.queries], turn, told)
+            watch(session.connection.fileno())
+            session.send((statement, [lone.bindings[name] for name in statement.names]), turn, told)
             return True
 
-    def _came(
-        self, call: Call, lone: Lone, reckoned: Reckoned, answers: list[Answer] | psycopg.Error, *, told: bool
-    ) -> None:
-        """What came of a message that was sent by itself; `told`: with a hint behind it."""
-        if not isinstance(answers, psycopg.Error):
-            result, server_us = lone.answered([each.rows or [] for each in answers])
-            if server_us is not None:
-                self._clock.showed(server_us, reckoned)
-            if result is not None:
-                call.results = [result]
-                if lone.topics:
-                    self._announcing.committed(lone.topics, told=told)
+    def _came(self, call: Call, lone: Lone, reckoned: Reckoned, answer: Answer | psycopg.Error, *, told: bool) -> None:
+        """What came of a statement that was sent by itself; `told`: with a hint behind it."""
+        rows = answer.rows if isinstance(answer, Answer) else None
+        if rows:
+            written, server_us = rows[0]
+            self._clock.showed(server_us, reckoned)
+            if written:
+                call.results = [lone.result]
+                self._announcing.committed(lone.topics, told=told)
         if call.results is None:
             self._alone_from_us = self._monotonic_us() + REFUSED_PAUSE_US
 
-    def settle(self) -> None:
-        """Read what has come of what was sent, on whatever session."""
-        for lifeline in tuple(self._sent_on):
-            lifeline.settle()
+    def look(self) -> bool:
+        """Read what has come of what was sent, without waiting. False where somebody else uses the session just now."""
+        with self.lifeline.at_rest() as session, contextlib.suppress(psycopg.Error):
+            if session is not None:
+                session.wire.look()
+                return True
+        return False
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -203,11 +203,6 @@ class Commits:
                     call.error = own(error)
         if tx.topics:
             self._announcing.committed(tx.topics, told=told)
-
-
-def _query(session: Session, name: str, bindings: dict[str, Any]) -> Query:
-    statement = session.dialect.statements[name]
-    return statement, [bindings[each] for each in statement.names]
 
 
 def _apply(tx: Transaction, group: list[Call]) -> list[Any]:

@@ -9,16 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from perdure.store.postgres.statements import STATEMENTS, Statement, load, parse
+from perdure.store.postgres.statements import STATEMENTS, Statement, load
 
 UNTRIED = "on CockroachDB: this perdure was never run on a server of it, only held against what its makers document"
 
 _STORAGE = re.compile(r"\n\) WITH \([^;]*?\);|(?<=\)) WITH \([^)]*\);")
 _COLLATED = re.compile(r' COLLATE "C"')
-_ALONE = re.compile(
-    r"CASE WHEN %\(alone\)s::boolean THEN (?:(?! END\b).)*?(?: ELSE ((?:(?! END\b).)*))? END\b", re.DOTALL
-)
-"""What is asked where a claim commits by itself, and what else."""
 
 
 class Dialect(NamedTuple):
@@ -56,16 +52,10 @@ POSTGRES = Dialect("postgres", STATEMENTS)
 _LEFT_OUT = re.compile("copy_(?!origin)|health_|wakeup_|submit_lone|caller_ended|writing_by_index|reading_by_index")
 """Statements that only a PostgreSQL server is asked."""
 
-
-def _never_alone(statement: Statement) -> Statement:
-    """The same for a server that is never sent a claim that commits by itself."""
-    return parse(statement.name, _ALONE.sub(lambda found: found[1] or "NULL", statement.text.decode()))
-
-
 COCKROACHDB = Dialect(
     "cockroachdb",
     {
-        **{name: _never_alone(each) for name, each in STATEMENTS.items() if not _LEFT_OUT.match(name)},
+        **{name: each for name, each in STATEMENTS.items() if not _LEFT_OUT.match(name)},
         **load("cockroachdb"),
     },
     steers_plans=False,

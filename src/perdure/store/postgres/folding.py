@@ -24,18 +24,19 @@ class Folds:
         self._next_us = 0
         self._first = 0
         self._folded = 0
+        self._is_behind = False
+        """Whether the last fold took as many changes as one takes: others are left."""
 
     def fold_if_time(self, tx: Transaction, *, awaited: bool = False) -> None:
-        """Fold some changes if the last fold was long enough ago; later where somebody waits for what has been done."""
+        """Fold some changes if the last fold was long enough ago; later where somebody waits for what has been done,
+        unless changes are left that gather.
+        """
         now_us = self._monotonic_us()
-        if self.is_time(awaited=awaited):
+        if now_us >= self._next_us + (FOLD_AWAITED_US if awaited and not self._is_behind else 0):
             self._next_us = now_us + FOLD_EVERY_US
-            if self.fold(tx) >= FOLD_MAX_CHANGES:
+            self._is_behind = self.fold(tx) >= FOLD_MAX_CHANGES
+            if self._is_behind:
                 self._next_us = now_us
-
-    def is_time(self, *, awaited: bool) -> bool:
-        """Whether the last fold was long enough ago."""
-        return self._monotonic_us() >= self._next_us + (FOLD_AWAITED_US if awaited else 0)
 
     def fold(self, tx: Transaction) -> int:
         """Fold some changes; how many."""

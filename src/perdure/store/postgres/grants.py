@@ -94,10 +94,6 @@ class Catalogue:
         """Whether it is time to look at all lanes."""
         return self._monotonic_us() >= self.load_all_us
 
-    def knows(self, number: int) -> bool:
-        """Whether it is known what a lane stands for."""
-        return number in self._lanes
-
     def lane(self, tx: Transaction, number: int) -> Lane:
         """What a lane stands for."""
         if number not in self._lanes:

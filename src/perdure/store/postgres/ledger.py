@@ -45,7 +45,6 @@ class PostgresLedger(RelationalLedger):
             renewing.renew,
             growing.grow,
             submission.submit_lone,
-            claims.lone,
         )
         super().__init__(writer, readers, shapes)
 

@@ -78,10 +78,6 @@ class Company:
             return lenders[0]
         return None
 
-    def sender(self) -> "Lifeline | None":
-        """Somebody on whose session statements that commit by themselves may be sent; `None` if there is nobody."""
-        return next((each for each in self._members if each.sends), None)
-
     def tidy(self, now_us: int) -> None:
         """Close sessions that nobody has used for long, except that of the first member."""
         if now_us >= self._tidy_us:
@@ -187,24 +183,6 @@ class Lifeline:
             yield self._session
         finally:
             self._turn.release()
-
-    def at_hand(self) -> "Lifeline":
-        """Whose session to send on: its own or, where it has none, that of another that writes."""
-        return self if self.lends else self._company.sender() or self
-
-    @property
-    def sends(self) -> bool:
-        """Whether there is a session on which statements that commit by themselves may be sent."""
-        session = self._session
-        return session is not None and not session.broken and session.sends
-
-    def look(self) -> bool:
-        """Read what has come of what was sent, without waiting. False where somebody else uses the session just now."""
-        with self.at_rest() as session, contextlib.suppress(psycopg.Error):
-            if session is not None:
-                session.wire.look()
-                return True
-        return False
 
     def settle(self) -> None:
         """Read what was sent on the session and has not been answered yet."""

@@ -19,7 +19,6 @@ import psycopg
 from perdure.errors import Misuse
 from perdure.flush import Backlog, Call
 from perdure.store.postgres.commits import Commits
-from perdure.store.postgres.lifeline import Lifeline
 from perdure.store.relational.operation import Operation
 
 BUSY_PAUSE_SECONDS = 0.005
@@ -115,26 +114,13 @@ class LoneCalls:
 class _UnderWay:
     """A call that was sent by a loop, until the loop has its answer."""
 
-    __slots__ = (
-        "_call",
-        "_calls",
-        "_commits",
-        "_finished",
-        "_here",
-        "_left",
-        "_lifeline",
-        "_loop",
-        "_readable",
-        "_told",
-    )
+    __slots__ = ("_call", "_calls", "_commits", "_finished", "_here", "_left", "_loop", "_readable", "_told")
 
     def __init__(self, call: Call, loop: asyncio.AbstractEventLoop, calls: LoneCalls, commits: Commits) -> None:
         self._call = call
         self._loop = loop
         self._calls = calls
         self._commits = commits
-        self._lifeline = commits.lifeline
-        """Whose session it is sent on."""
         self._readable: int | None = None
         """A copy of the connection's descriptor: another thread may close that one, and its number be given again."""
         self._here = False
@@ -159,8 +145,7 @@ class _UnderWay:
                 self._tell()
             self._leave()
 
-    def _watch(self, descriptor: int, lifeline: Lifeline) -> None:
-        self._lifeline = lifeline
+    def _watch(self, descriptor: int) -> None:
         self._readable = os.dup(descriptor)
         self._loop.add_reader(self._readable, self._read)
 
@@ -170,7 +155,7 @@ class _UnderWay:
         looked = False
         try:
             self._here = True
-            looked = self._lifeline.look()
+            looked = self._commits.look()
         finally:
             self._leave()
             if not looked:

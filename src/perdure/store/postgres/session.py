@@ -7,7 +7,7 @@ the first of them. That process names itself when it is connected to and again w
 the two agree.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import psycopg
@@ -113,16 +113,14 @@ class Session:
         """Whether a statement that commits by itself may be sent, as whatever writes here."""
         return not self.pooled and self._first is None and not self._serializable
 
-    def send(self, statements: Sequence[Query], turn: Callable[[], str | None], told: Told) -> None:
-        """Send such statements, which commit together, and have the hint of this turn, if any, announced behind them as
-        `Wire.send` does.
-        """
+    def send(self, statement: Query, turn: Callable[[], str | None], told: Told) -> None:
+        """Send such a statement, and have the hint of this turn, if any, announced behind it, as `Wire.send`."""
 
         def later() -> Query | None:
             hint = turn()
             return None if hint is None else (_NOTIFY, (hint,))
 
-        self.wire.send(statements, later, told)
+        self.wire.send(statement, later, told)
 
     def begin_reading(self) -> int:
         """Begin a transaction that reads one snapshot, and return the server's time."""

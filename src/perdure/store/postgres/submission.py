@@ -113,12 +113,7 @@ def submit_lone(tasks: Sequence[Task], now_us: int, lanes: Lanes) -> Lone | None
         "earliest": now_us - EARLY_US,
         "latest": now_us + LATE_US,
     }
-
-    def answered(rows: Sequence[list[Any]]) -> tuple[Submitted | None, int | None]:
-        ((written, server_us),) = rows[0]
-        return Submitted(id_, TaskState.QUEUED, False) if written else None, server_us
-
-    return Lone([("submit_lone", columns)], answered, Topic.READY)
+    return Lone("submit_lone", columns, Submitted(id_, TaskState.QUEUED, False), Topic.READY)
 
 
 def _shared_columns(terms: Terms, lane: int) -> dict[str, Any]:

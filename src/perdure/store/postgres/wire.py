@@ -46,8 +46,8 @@ class Answer(NamedTuple):
     changed: int
 
 
-Told = Callable[[list[Answer] | psycopg.Error], None]
-"""Is told the answers of what travelled together, or why there are none."""
+Told = Callable[[Answer | psycopg.Error], None]
+"""Is told an answer, or why there is none."""
 
 
 class _Due(NamedTuple):
@@ -55,7 +55,7 @@ class _Due(NamedTuple):
 
     expected: list[_Key | None]
     told: Told | None
-    """Who is told the answers, if anybody."""
+    """Who is told the answer, if anybody."""
     came: list[PGresult]
 
 
@@ -102,15 +102,14 @@ class Wire:
         for each in results:
             self._answer(each)
 
-    def send(self, statements: Sequence[Query], later: Callable[[], Query | None], told: Told) -> None:
-        """Send statements that commit together and return at once, and behind them, as `run_before` does, what `later`
-        has, if anything.
+    def send(self, statement: Query, later: Callable[[], Query | None], told: Told) -> None:
+        """Send a statement and return at once, and behind it, as `run_before` does, what `later` has, if anything.
 
-        `told` is called with the answers, or with what went wrong, by whoever reads them: a `look`, or the next use of
-        the wire, on any thread. `later` is asked once the statements can be sent. Raises `psycopg.DataError` for values
-        that cannot.
+        `told` is called with the answer, or with what went wrong, by whoever reads it: a `look`, or the next use of the
+        wire, on any thread. `later` is asked once the statement can be sent. Raises `psycopg.DataError` for values that
+        cannot.
         """
-        bound = [_bound(*each) for each in statements]
+        first = _bound(*statement)
         query = later()
         second = None if query is None else _bound(*query)
         # What goes wrong from here on is told.
@@ -119,8 +118,7 @@ class Wire:
             self._due.append(_Due([], told, []))
             if fresh:
                 self._pg.enter_pipeline_mode()
-            for each in bound:
-                self._due[-1].expected.extend(self._send(each))
+            self._due[-1].expected.extend(self._send(first))
             self._pg.pipeline_sync()
             if second is not None:
                 self._due.append(_Due(self._send(second), None, []))
@@ -242,7 +240,7 @@ class Wire:
         results = self._told(due.expected, due.came)
         if due.told is not None:
             try:
-                told: list[Answer] | psycopg.Error = [self._answer(each) for each in results]
+                told: Answer | psycopg.Error = self._answer(results[0])
             except psycopg.Error as error:
                 told = error
             due.told(told)

@@ -48,9 +48,9 @@ class Flusher:
         """Let `items` travel in the next flush, or one by itself."""
         if self._thread is None:
             self._ensure_thread()
-        if operation.may_be_lone(items):
-            return self._lone.gather(operation, items)
-        return self._backlog.add(operation, items)
+        if operation.lone is None or len(items) != 1:
+            return self._backlog.add(operation, items)
+        return self._lone.gather(operation, items)
 
     def _ensure_thread(self) -> None:
         with self._starting:
@@ -65,7 +65,7 @@ class Flusher:
                 deliver(commits.attempt(backlog.take()))
                 continue
             # What a loop has sent may come back.
-            commits.settle()
+            commits.lifeline.settle()
             if backlog.end():
                 deliver(commits.finish())
                 break

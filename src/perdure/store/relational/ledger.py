@@ -53,8 +53,6 @@ from perdure.store.specified import Specified
 
 T = TypeVar("T")
 
-LONE_MAX_LEASES = 8
-"""A claim of so many at most may be written by itself; one of many is worth the while of a thread."""
 _CANCEL = Operation("cancel", 1, cancelling.cancel)
 _REPORT = Operation("report", 2, reporting.report)
 _ACT = Operation("act", 5, lambda tx, acts: [act(tx) for act in acts], max_items=1)
@@ -73,8 +71,6 @@ class Shapes(NamedTuple):
     grow: Callable[[Any, list[Any], Lanes], list[Any]]
     submit_lone: Callable[[Sequence[Any], int, Lanes], Lone | None] | None = None
     """How one task is submitted at an instant by one statement, where a store has that."""
-    claim_lone: Callable[[Sequence[Any], int], Lone | None] | None = None
-    """How a few tasks are claimed at an instant by one message, where a store has that."""
 
 
 class RelationalLedger:
@@ -95,14 +91,7 @@ class RelationalLedger:
         )
         self._submit_jobs = Operation("submit_jobs", 8, lambda tx, items: shapes.submit_jobs(tx, items, lanes))
         self._grow = Operation("grow", 8, lambda tx, items: shapes.grow(tx, items, lanes))
-        self._claim = Operation(
-            "claim",
-            9,
-            lambda tx, items: shapes.claim(tx, items, lanes),
-            durable=False,
-            lone=shapes.claim_lone,
-            lone_fits=lambda request: len(request.leases) <= LONE_MAX_LEASES,
-        )
+        self._claim = Operation("claim", 9, lambda tx, items: shapes.claim(tx, items, lanes), durable=False)
 
     async def submit(self, tasks: Sequence[Task]) -> list[Submitted | PerdureError]:
         return await self._writer.gather(self._submit, tasks)

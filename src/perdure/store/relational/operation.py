@@ -9,14 +9,13 @@ from perdure.store.wakeups import Topic
 
 
 class Lone(NamedTuple):
-    """What one item comes to where it is one message that commits by itself."""
+    """What one item comes to where it is one statement that commits by itself."""
 
-    queries: Sequence[tuple[str, dict[str, Any]]]
-    """Statements by name, in order, and what is bound to each."""
-    answered: Callable[[Sequence[list[Any]]], tuple[Any, int | None]]
-    """Takes the rows of each, once they are committed: the item's result, `None` where it has to go another way, and
-    the server's time, where it was told.
-    """
+    statement: str
+    """Its first value is whether it has written."""
+    bindings: dict[str, Any]
+    result: Any
+    """The item's, once that was written."""
     topics: Topic
 
 
@@ -38,15 +37,7 @@ class Operation(NamedTuple):
     max_items: int = 10_000
     """The most items that one flush takes, unless a single call has more."""
     lone: Callable[[Sequence[Any], int], Lone | None] | None = None
-    """How items, of which there is one, are written at an instant by one message; `None` for what needs more."""
-    lone_fits: Callable[[Any], bool] | None = None
-    """Whether that may be worth trying for an item; for every one where this is `None`."""
-
-    def may_be_lone(self, items: Sequence[Any]) -> bool:
-        """Whether to try to write items by one message."""
-        if self.lone is None or len(items) != 1:
-            return False
-        return self.lone_fits is None or self.lone_fits(items[0])
+    """How items, of which there is one, are written at an instant by one statement; `None` for what needs more."""
 
 
 class StandBy(NamedTuple):

@@ -4,19 +4,10 @@
 -- earlier one; the first claim sets the execution deadline. Attempts that an earlier call has made come back as they are.
 -- A claim that is sent again after its attempt has ended makes no second attempt of that id. `first` and `last` are the ends of
 -- where its ids lie: what else the worker holds mostly lies outside. Only a task that was tried before can have a checkpoint.
--- One that is `alone` commits by itself behind a `claim_look`, which has said whether it may. Where one of its tasks has gates or
--- begins a job, it leases none and gives a row without values: that needs a transaction.
-WITH allowed AS MATERIALIZED (
-    SELECT CASE WHEN %(alone)s::boolean THEN current_setting('perdure.as_guessed', true) = 'true' ELSE true END AS it
-),
-room AS MATERIALIZED (
+WITH room AS MATERIALIZED (
     SELECT
-        CASE
-            WHEN NOT coalesce((SELECT it FROM allowed), false) OR count(place) > 0 THEN 0
-            ELSE greatest(least(%(want)s::bigint, %(capacity)s::bigint - count(*)), 0)
-        END AS free,
-        CASE WHEN (SELECT it FROM allowed) THEN least(min(fence), %(now)s::bigint) END AS held_from,
-        count(place) > 0 AS repeated
+        CASE WHEN count(place) > 0 THEN 0 ELSE greatest(least(%(want)s::bigint, %(capacity)s::bigint - count(*)), 0) END AS free,
+        least(min(fence), %(now)s::bigint) AS held_from, count(place) > 0 AS repeated
     FROM (
         SELECT
             live.fence,
@@ -27,7 +18,7 @@ room AS MATERIALIZED (
     ) AS held
 ),
 picked AS MATERIALIZED (
-    SELECT stretch.band, next.n, next.seq, next.fence, next.job, next.gated
+    SELECT stretch.band, next.n, next.seq, next.fence
     FROM (
         SELECT
             (value ->> 0)::bigint AS lane, (value ->> 1)::bigint AS first, (value ->> 2)::bigint AS last,
@@ -36,7 +27,7 @@ picked AS MATERIALIZED (
         ORDER BY place
     ) AS stretch
     CROSS JOIN LATERAL (
-        SELECT live.n, live.seq, live.fence, live.job, live.gated
+        SELECT live.n, live.seq, live.fence
         FROM perdure_live AS live
         WHERE live.state = 'queued' AND live.lane = stretch.lane AND live.seq >= stretch.first AND live.seq <= stretch.last
         AND (live.expires_us IS NULL OR live.expires_us > %(now)s::bigint)
@@ -52,16 +43,6 @@ numbered AS MATERIALIZED (
     FROM (
         SELECT n, seq, fence, row_number() OVER (ORDER BY band NULLS LAST, seq NULLS LAST) - 1 AS place FROM picked
     ) AS ordered
-    WHERE NOT %(alone)s::boolean OR NOT EXISTS (
-        SELECT 1
-        FROM picked AS next
-        LEFT JOIN LATERAL (
-            SELECT jobs.state FROM perdure_jobs AS jobs
-            WHERE jobs.j >= next.job AND jobs.j <= next.job
-            ORDER BY jobs.j LIMIT 1
-        ) AS jobs ON true
-        WHERE next.gated = 1 OR jobs.state = 'pending'
-    )
 ),
 leased AS (
     UPDATE perdure_live AS live
@@ -126,11 +107,6 @@ FROM (
     WHERE (SELECT repeated FROM room)
     AND live.worker = %(worker)s::text AND live.attempt_id IS NOT NULL AND live.fence >= %(held_from)s::bigint
     AND live.attempt_id BETWEEN %(first)s::text AND %(last)s::text AND %(known)s::jsonb ? live.attempt_id
-    UNION ALL
-    SELECT
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-        NULL, NULL, NULL, NULL, NULL
-    WHERE EXISTS (SELECT 1 FROM picked) AND NOT EXISTS (SELECT 1 FROM numbered)
 ) AS lease
 LEFT JOIN LATERAL (
     SELECT jobs.j, jobs.id, jobs.state FROM perdure_jobs AS jobs
