@@ -178,7 +178,7 @@ async def test_a_failed_attempt_is_answered_with_when_the_task_is_tried_again(ap
 
 async def test_a_worker_that_is_ordered_to_drain_tells_that_it_does_while_it_finishes(app):
     operations = await app.operations()
-    working = app.worker(heartbeat=60.0, grace=1.0, stop_grace=1.0)
+    working = app.worker(heartbeat=60.0, grace=4.0, stop_grace=1.0)
     await app.submit("hang")
     running = asyncio.create_task(working.run())
     async with asyncio.timeout(20):

@@ -215,7 +215,7 @@ class WorkerCalls:
             answer: wire.SettleAnswers = await self._send("settle", "settlements", some, wire.SettleAnswers)
             self._expect(len(some), len(answer.answers))
             answers += [
-                Settled(SettleAnswer(each.answer), each.state, delay_us=each.delay_us) for each in answer.answers
+                Settled(SettleAnswer(each.answer), each.state, delay_us=_said(each.delay_us)) for each in answer.answers
             ]
         return answers
 
@@ -338,3 +338,7 @@ def _batches(items: Sequence[bytes], most: int, weights: Sequence[int] | None = 
         size += len(item) + 1
         weight += heavy
     return batches
+
+
+def _said(number: int | msgspec.UnsetType) -> int | None:
+    return None if isinstance(number, msgspec.UnsetType) else number

@@ -202,7 +202,9 @@ def _granted(by: Principal, said: list[str]) -> tuple[str, ...]:
 def _settled(hold: Hold, answer: Settled) -> wire.SettleAnswered:
     problem = members_of(lease_lost(hold)) if answer.answer is SettleAnswer.LEASE_LOST else None
     said: Any = answer.answer.value
-    return wire.SettleAnswered(answer=said, state=answer.state, delay_us=answer.delay_us, problem=problem)
+    return wire.SettleAnswered(
+        answer=said, state=answer.state, delay_us=UNSET if answer.delay_us is None else answer.delay_us, problem=problem
+    )
 
 
 def _reported(answer: Reported | PerdureError) -> wire.ReportAnswered:

@@ -117,7 +117,7 @@ class SettleAnswer(StrEnum):
 
 
 class Settled(NamedTuple):
-    """`state`: the task's by it, `None` when the lease was lost; `delay_us`: until its next attempt, if that is by it."""
+    """`state`: the task's by it, `None` if its lease was lost; `delay_us`: until its next attempt, if that is by it."""
 
     answer: SettleAnswer
     state: TaskState | None

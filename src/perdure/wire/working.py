@@ -366,7 +366,7 @@ class SettleAnswered(msgspec.Struct, kw_only=True, frozen=True):
 
     answer: Literal["applied", "replayed", "lease_lost"]
     state: TaskState | None = None
-    delay_us: int | None = None
+    delay_us: int | UnsetType = UNSET
     problem: dict[str, Any] | None = None
 
 
