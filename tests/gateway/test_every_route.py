@@ -161,6 +161,12 @@ async def test_parameters_that_a_route_does_not_have_are_refused(name: str, aske
     assert answer.json["field"] == "nobody_has_this"
 
 
+async def test_the_root_leads_to_the_reference(asker: Asker):
+    answer = await asker.ask("GET", "/")
+    assert (answer.status, answer.headers["location"]) == (307, "docs")
+    assert (await asker.ask("GET", "/docs")).status == 200
+
+
 async def test_other_methods_are_told_which_there_are(asker: Asker):
     answer = await asker.ask("PUT", "/v1/tasks", {})
     assert answer.status == 405

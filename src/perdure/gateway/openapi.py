@@ -28,6 +28,7 @@ STATUS_WORDS = {
     204: "Done; no body.",
     207: "Some items were refused: each item tells.",
     304: "It says the same as the ETag that was given; no body.",
+    307: "It is elsewhere, as `Location` says.",
     503: "Not now.",
 }
 GROUPS = (
@@ -201,6 +202,8 @@ def _responses(route: Route, shape_of: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"description": STATUS_WORDS[status]}
         if route.conditional and status != 204:
             answer["headers"] = {"ETag": {"schema": {"type": "string"}}}
+        if status == 307:
+            answer["headers"] = {"Location": {"schema": {"type": "string"}}}
         if status in (204, 304):
             answers[str(status)] = answer
             continue

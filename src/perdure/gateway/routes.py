@@ -350,6 +350,7 @@ OPERATING: tuple[Route, ...] = (
 )
 
 SYSTEM: tuple[Route, ...] = (
+    Route("GET", "/", "find_docs", None, "The way to the API reference", statuses=(307,), media=HTML),
     Route("GET", "/healthz", "check_health", None, "Whether the process answers", wire.Health),
     Route("GET", "/readyz", "check_readiness", None, "Whether work can be taken", wire.Readiness, statuses=(200, 503)),
     Route("GET", "/metrics", "read_metrics", "metrics:read", "Metrics for Prometheus", media=PROMETHEUS),

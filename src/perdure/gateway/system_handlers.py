@@ -45,6 +45,10 @@ class SystemHandlers:
         """OpenAPI 3.1."""
         return Answer(self._description)
 
+    async def find_docs(self, request: Request) -> Answer:
+        """The way to the API reference, beside this path wherever it is mounted."""
+        return Answer(b'<a href="docs">API reference</a>', 307, ((b"location", b"docs"),))
+
     async def show_docs(self, request: Request) -> Answer:
         """The API reference."""
         return Answer(self._docs)
