@@ -3,6 +3,7 @@
 import ast
 import re
 
+from perdure.domain.states import JobState, TaskState
 from tidy.source_tree import ROOT, modules, python_folders, written_files
 
 EMPTY_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
@@ -28,6 +29,10 @@ def test_the_glossary_has_every_word_once_and_in_order():
     said = [word for word, _ in _glossary()]
     assert said == sorted(set(said))
     assert {"attempt", "duty", "event", "fence", "job", "lane", "lease", "queue", "settlement", "task"} <= set(said)
+
+
+def test_the_glossary_has_the_states_that_commands_show():
+    assert {*TaskState, *JobState} <= {word for word, _ in _glossary()}
 
 
 def test_names_in_the_code_are_those_of_the_glossary():
