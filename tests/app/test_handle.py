@@ -201,8 +201,8 @@ async def test_who_waits_where_no_worker_is_is_told_so_in_the_log(app, caplog):
                 await asyncio.sleep(0.01)
         [told] = told
         assert told.getMessage() == (
-            f"task {handle.id} is waited for, and no live worker serves queue 'bulk': start a worker for queue 'bulk',"
-            " such as by `perdure worker MODULE:APP`"
+            f"task {handle.id} is waited for, and no live worker serves queue 'bulk': start a worker for queue 'bulk';"
+            " until then it waits (`perdure worker MODULE:APP` starts one)"
         )
         async with app.worker():
             assert await waiting == "Hello, Ann"

@@ -62,7 +62,7 @@ class Patience:
             for each in obstacles:
                 if each.sort is ObstacleSort.NO_WORKER:
                     _log.warning(
-                        "task %s is waited for, and %s: %s, such as by `perdure worker MODULE:APP`",
+                        "task %s is waited for, and %s: %s (`perdure worker MODULE:APP` starts one)",
                         task,
                         each.text,
                         each.frees,

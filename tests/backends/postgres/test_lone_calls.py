@@ -58,6 +58,13 @@ class Sent:
         return [isinstance(each, Answer) and bool(each.rows and each.rows[0][0]) for each in self.told]
 
 
+async def at_rest(store: PostgresStore) -> None:
+    """Wait until the flusher sleeps: what is submitted while it is at work goes with it."""
+    async with asyncio.timeout(WAIT):
+        while not store.writer._backlog._idle:
+            await asyncio.sleep(0.001)
+
+
 async def submit(store: PostgresStore, id: str, **given: Any) -> Submitted | PerdureError:
     """Submit one task."""
     (answer,) = await store.ledger.submit([task(id, **given)])
@@ -86,6 +93,7 @@ async def test_lone_submits_commit_by_their_own_statements(postgres_database: st
     async with opened(postgres_database) as store:
         for id in "abcdef":
             assert await submit(store, id) == told(id)
+            await at_rest(store)
         assert sent.written == [True] * 5, "all but the first, which asks for its lane"
         check(postgres_database, "abcdef")
 
@@ -121,6 +129,7 @@ async def test_what_cannot_be_sent_is_refused_as_by_any_other_way(postgres_datab
 async def test_a_task_that_exists_and_a_depth_are_left_to_a_transaction(postgres_database: str, sent: Sent) -> None:
     async with opened(postgres_database) as store:
         assert await submit(store, "a") == told("a")
+        await at_rest(store)
         assert await submit(store, "a") == told("a", replayed=True)
         assert sent.written == [False]
         assert await submit(store, "b") == told("b")
@@ -128,6 +137,7 @@ async def test_a_task_that_exists_and_a_depth_are_left_to_a_transaction(postgres
     async with opened(postgres_database) as store:
         await submit(store, "c")
         await store.definitions.put("default", "queue", "default", '{"depth":3}', "bob")
+        await at_rest(store)
         assert isinstance(await submit(store, "d"), Overloaded)
         assert sent.written == [False, False]
     check(postgres_database, "abc")
