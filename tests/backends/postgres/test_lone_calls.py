@@ -59,9 +59,9 @@ class Sent:
 
 
 async def at_rest(store: PostgresStore) -> None:
-    """Wait until the flusher sleeps: what is submitted while it is at work goes with it."""
+    """Wait until all flushers sleep: what is submitted while its own is at work goes with it."""
     async with asyncio.timeout(WAIT):
-        while not store.writer._backlog._idle:
+        while any(each._thread and not each._backlog._idle for each in store.writer._flushers.values()):
             await asyncio.sleep(0.001)
 
 
