@@ -20,11 +20,11 @@ from perdure.errors import Misuse
 from perdure.settings import Settings
 from perdure.store.copying import Rows
 from perdure.store.health import Health
-from perdure.store.reckoning import Reckoning
 from perdure.store.schema import Migration
 from perdure.store.sqlite.schema import known_steps, read_status
 from perdure.store.sqlite.store import SqliteStore
 from perdure.store.store import Store
+from perdure.store.worker_times import WorkerTimes
 from perdure.worker.registry import Registry
 from perdure.worker.worker_settings import WorkerSettings
 
@@ -126,7 +126,7 @@ async def open_system(
 
 async def _open_store(settings: Settings, clock: Clock | None, inline: bool, migrate: bool) -> Store:
     patience, engine = settings.busy_timeout, engine_settings(settings)
-    reckoning = Reckoning(engine.worker_active_us, engine.unroutable_after_us)
+    worker_times = WorkerTimes(engine.worker_active_us, engine.unroutable_after_us)
     if (url := postgres_url(settings.store)) is not None:
         # Here, because the driver is an extra.
         from perdure.store.postgres.store import PostgresStore
@@ -139,11 +139,11 @@ async def _open_store(settings: Settings, clock: Clock | None, inline: bool, mig
             lock_timeout=patience,
             hints=settings.hints and (postgres_url(settings.hints) or settings.hints),
             prepare=settings.prepare,
-            reckoning=reckoning,
+            worker_times=worker_times,
         )
     path = sqlite_path(settings.store)
     return await SqliteStore.open(
-        path, clock=clock, inline=inline, migrate=migrate, lock_timeout=patience, reckoning=reckoning
+        path, clock=clock, inline=inline, migrate=migrate, lock_timeout=patience, worker_times=worker_times
     )
 
 

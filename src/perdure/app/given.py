@@ -9,19 +9,19 @@ from perdure.errors import Misuse
 def check_given(value: object, wanted: type | tuple[type, ...], name: str, right: str) -> None:
     """Raise `Misuse` unless `value` is a `wanted`; `right` says what to give."""
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is int):
-        raise Misuse(f"{name} must be {right}, not {shown(value)}", field=name)
+        raise Misuse(f"{name} must be {right}, not {_shown(value)}", field=name)
 
 
 def check_all_given(values: object, wanted: type, name: str, right: str) -> None:
     """Raise `Misuse` unless `values` can be gone through and each is a `wanted`."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise Misuse(f"{name} must be a list of {right}, not {shown(values)}", field=name)
+        raise Misuse(f"{name} must be a list of {right}, not {_shown(values)}", field=name)
     for each in values:
         if not isinstance(each, wanted):
-            raise Misuse(f"{name} must be a list of {right}; one is {shown(each)}", field=name)
+            raise Misuse(f"{name} must be a list of {right}; one is {_shown(each)}", field=name)
 
 
-def shown(value: Any) -> str:
+def _shown(value: Any) -> str:
     """Texts and numbers as they are, anything else by its type: it may be long, or private."""
     if value is None or isinstance(value, str | int | float):
         return repr(value) if len(repr(value)) <= 60 else f"a {type(value).__name__}"

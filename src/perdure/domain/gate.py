@@ -5,7 +5,8 @@ first that has none left. What differs is when a slot is free again:
 
 - `concurrency`: once the task has no place in line and no attempt any more, whether it ended or waits for a retry.
 - `order`: once the task has ended. It has one slot, so that tasks of one key run one after the other.
-- `fair`: once the task was claimed. It has one slot for each key, so that keys take turns in their lane.
+- `fair`: once the task was claimed. It has one slot for each key, so that keys take turns in their lane. A task
+  that comes back and has kept a slot of a concurrency needs no turn again: whoever has the turn may wait for that slot.
 - `rate`: a while after the attempt was claimed. So many slots are so many starts in any stretch of that length.
 """
 

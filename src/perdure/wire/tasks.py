@@ -252,7 +252,7 @@ class Obstacle(msgspec.Struct, kw_only=True, frozen=True):
     frees: str
     by: list[str] = []
     until_at: datetime | None = None
-    """When it is over by itself, where that is known."""
+    """When it is over by itself, or the task ends for it, where that is known."""
     by_what: str | None = None
     """What sort of thing `by` names: `task`, `worker`, `queue`, `kind` or `organization`."""
 

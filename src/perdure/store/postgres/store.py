@@ -25,11 +25,11 @@ from perdure.store.postgres.talking import Talker, talker_of
 from perdure.store.postgres.views import PostgresViews
 from perdure.store.postgres.wakeups import Line, PostgresWakeups
 from perdure.store.postgres.writer import WRITES, InlineWriter, Writer
-from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.relational.firing import Submitting
 from perdure.store.relational.operation import Operation
 from perdure.store.relational.schedules import RelationalSchedules
+from perdure.store.worker_times import USUAL, WorkerTimes
 
 LOCK_TIMEOUT = 10.0
 """Seconds that a write waits for a row that another transaction holds before it is refused."""
@@ -59,7 +59,7 @@ class PostgresStore:
         caller: PostgresCaller,
         company: Company,
         dialect: Dialect,
-        reckoning: Reckoning = USUAL,
+        worker_times: WorkerTimes = USUAL,
     ) -> None:
         self.place = place
         self._company = company
@@ -68,7 +68,7 @@ class PostgresStore:
         self._dialect = dialect
         self.capabilities = Capabilities(dialect.name, dialect.hints, caller_transactions=True, profiles=PROFILES)
         self.ledger = PostgresLedger(writer, readers, wakeups.remind)
-        self.views = PostgresViews(readers, reckoning)
+        self.views = PostgresViews(readers, worker_times)
         self.caller = caller
         self.definitions = RelationalDefinitions(writer, readers)
         self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))
@@ -88,14 +88,14 @@ class PostgresStore:
         isolation: str = READ_COMMITTED,
         hints: str | None = None,
         prepare: str = PREPARE_AUTO,
-        reckoning: Reckoning = USUAL,
+        worker_times: WorkerTimes = USUAL,
     ) -> "PostgresStore":
         """Open the database that a libpq URL names, and bring its schema up to date if `migrate`.
 
         `clock` replaces the server's, for tests. `inline`: no threads and one connection; every call runs at once on
         the caller's loop. `patience`: how long a call waits for a server that has gone away. `isolation`: "read
         committed" or "serializable". `hints`: a URL of the same database past its pooler, or "off". `prepare`: "auto",
-        "on" or "off". `reckoning`: what views reckon with. Raises `Misuse`,
+        "on" or "off". `worker_times`: what views reckon with. Raises `Misuse`,
         `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreUnusable`, `SchemaTooNew` and `SchemaTooOld`.
         """
         turn_ms = min(LOCK_TURN_MS, round(lock_timeout * 1_000))
@@ -105,7 +105,7 @@ class PostgresStore:
         parts = Parts(connector, StoreClock(clock), patience, lock_timeout)
         if inline:
             parts.prepare(migrate)
-            return cls._inline(parts, reckoning)
+            return cls._inline(parts, worker_times)
         await asyncio.to_thread(parts.prepare, migrate, talker)
         line = Line(talker, parts.inheritance, parts.hub)
         wakeups = PostgresWakeups(parts.hub, line)
@@ -113,16 +113,16 @@ class PostgresStore:
         parts.inheritance.in_child(parts.hub.forget_all)
         readers = Readers(parts.asking, parts.inheritance)
         caller = PostgresCaller(connector, parts.clock, wakeups.watch)
-        return cls(connector.place, writer, readers, wakeups, caller, parts.company, connector.dialect, reckoning)
+        return cls(connector.place, writer, readers, wakeups, caller, parts.company, connector.dialect, worker_times)
 
     @classmethod
-    def _inline(cls, parts: "Parts", reckoning: Reckoning) -> "PostgresStore":
+    def _inline(cls, parts: "Parts", worker_times: WorkerTimes) -> "PostgresStore":
         wakeups = PostgresWakeups(parts.hub, None)
         writer = InlineWriter(parts.commits(WRITES, wakeups))
         readers = InlineReaders(parts.asking(parts.first))
         caller = PostgresCaller(parts.connector, parts.clock)
         to = parts.connector
-        return cls(to.place, writer, readers, wakeups, caller, parts.company, to.dialect, reckoning)
+        return cls(to.place, writer, readers, wakeups, caller, parts.company, to.dialect, worker_times)
 
     def notices(self) -> list[str]:
         """Whether hints from other processes do not arrive, and whether connections are lacking."""

@@ -6,19 +6,19 @@ from perdure.domain.gate import GateSort
 from perdure.domain.states import TaskState
 from perdure.domain.why import AHEAD_MAX, SHOWN_MAX, GateStanding, Line, Obstacle, Server, Standing, why
 from perdure.errors import NotFound
-from perdure.store.reckoning import Reckoning
 from perdure.store.relational import queue_views
 from perdure.store.relational.flow import flow_of, without_room
 from perdure.store.relational.lanes import Lane
 from perdure.store.relational.transaction import Transaction
+from perdure.store.worker_times import WorkerTimes
 
 
-def why_not(tx: Transaction, organization: str, task_id: str, reckoning: Reckoning) -> list[Obstacle]:
+def why_not(tx: Transaction, organization: str, task_id: str, worker_times: WorkerTimes) -> list[Obstacle]:
     """What keeps a task from running, as of one moment. Raises `NotFound`."""
     row = tx.document("view_standing", organization=organization, task=task_id, shown=SHOWN_MAX, most=AHEAD_MAX)
     if row is None:
         raise NotFound(f"there is no task {task_id}", what="task", id=task_id)
-    workers = queue_views.workers(tx, organization, reckoning.active_us)
+    workers = queue_views.workers(tx, organization, worker_times.active_us)
     servers = [
         Server(
             each.id,
@@ -33,7 +33,7 @@ def why_not(tx: Transaction, organization: str, task_id: str, reckoning: Reckoni
         for each in workers
         if each.left_us is None
     ]
-    standing = _standing_of(row, reckoning.unroutable_us)
+    standing = _standing_of(row, worker_times.unroutable_us)
     flow = flow_of(tx, organization)
     lane = Lane(organization, standing.queue, standing.kind, standing.capabilities, standing.priority)
     paused, until_us = flow.is_paused_kind(lane), flow.open_until_us(lane)

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 from perdure.domain.states import JobState
 from perdure.domain.why import Obstacle
 from perdure.store.flow_views import GateFilter, PauseView
-from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational import (
     breakers,
     flow_views,
@@ -39,6 +38,7 @@ from perdure.store.views import (
     TaskView,
     WorkerView,
 )
+from perdure.store.worker_times import USUAL, WorkerTimes
 
 T = TypeVar("T")
 
@@ -53,9 +53,9 @@ class Readers(Protocol):
 class RelationalViews:
     """Meets `perdure.store.views.Views`."""
 
-    def __init__(self, readers: Readers, reckoning: Reckoning = USUAL) -> None:
+    def __init__(self, readers: Readers, worker_times: WorkerTimes = USUAL) -> None:
         self._readers = readers
-        self._reckoning = reckoning
+        self._worker_times = worker_times
 
     async def task(self, organization: str, task_id: str) -> TaskView | None:
         """One task, payload and result included."""
@@ -70,8 +70,8 @@ class RelationalViews:
 
     async def why(self, organization: str, task_id: str) -> list[Obstacle]:
         """What keeps a task from running. Raises `NotFound`."""
-        reckoning = self._reckoning
-        asked = partial(standings.why_not, organization=organization, task_id=task_id, reckoning=reckoning)
+        worker_times = self._worker_times
+        asked = partial(standings.why_not, organization=organization, task_id=task_id, worker_times=worker_times)
         return await self._readers.read(asked)
 
     async def attempts(self, organization: str, task_id: str) -> list[AttemptView]:
@@ -125,7 +125,7 @@ class RelationalViews:
 
     async def queues(self, organization: str) -> list[QueueView]:
         """Queues that hold something or have a policy, by name."""
-        active_us = self._reckoning.active_us
+        active_us = self._worker_times.active_us
         return await self._readers.read(partial(queue_views.queues, organization=organization, active_us=active_us))
 
     async def breakers(self, organization: str) -> list[BreakerView]:
@@ -149,5 +149,5 @@ class RelationalViews:
 
     async def overview(self, organization: str) -> Overview:
         """Counts, oldest and totals."""
-        active_us = self._reckoning.active_us
+        active_us = self._worker_times.active_us
         return await self._readers.read(partial(queue_views.overview, organization=organization, active_us=active_us))

@@ -11,7 +11,6 @@ from perdure.errors import Misuse
 from perdure.store.capabilities import Capabilities
 from perdure.store.copying import unfinished
 from perdure.store.hub import Hub
-from perdure.store.reckoning import USUAL, Reckoning
 from perdure.store.relational.definitions import RelationalDefinitions
 from perdure.store.sqlite.caller_connection import CallerConnections
 from perdure.store.sqlite.clock import StoreClock, anchor, find_anchor
@@ -28,6 +27,7 @@ from perdure.store.sqlite.statements import STATEMENTS
 from perdure.store.sqlite.wakeups import ForeignChanges
 from perdure.store.sqlite.wal import WriteAheadLog, long_log
 from perdure.store.sqlite.writer import InlineWriter, Writer
+from perdure.store.worker_times import USUAL, WorkerTimes
 
 LOCK_TIMEOUT = 10.0
 """Seconds that a write waits for its turn before it is refused."""
@@ -53,7 +53,7 @@ class SqliteStore:
         readers: Readers,
         hub: Hub,
         callers: CallerConnections,
-        reckoning: Reckoning = USUAL,
+        worker_times: WorkerTimes = USUAL,
     ) -> None:
         from perdure.store.relational.firing import Submitting
         from perdure.store.relational.schedules import RelationalSchedules
@@ -68,7 +68,7 @@ class SqliteStore:
         self.readers = readers
         self.capabilities = CAPABILITIES
         self.ledger = SqliteLedger(writer, readers)
-        self.views = RelationalViews(readers, reckoning)
+        self.views = RelationalViews(readers, worker_times)
         self.caller = SqliteCaller(callers)
         self.definitions = RelationalDefinitions(writer, readers)
         self.schedules = RelationalSchedules(writer, readers, Submitting(submit, submit_jobs))
@@ -85,12 +85,12 @@ class SqliteStore:
         synchronous: str = "FULL",
         migrate: bool = True,
         lock_timeout: float = LOCK_TIMEOUT,
-        reckoning: Reckoning = USUAL,
+        worker_times: WorkerTimes = USUAL,
     ) -> "SqliteStore":
         """Open the file. If `migrate`, create it when it is not there, and bring its schema up to date.
 
         `inline`: no threads; every call runs at once on the caller's loop. `synchronous`: "FULL" (each acknowledged
-        write survives a power loss), "NORMAL" or "OFF" (tests). `reckoning` is what views reckon with. Raises
+        write survives a power loss), "NORMAL" or "OFF" (tests). `worker_times` is what views reckon with. Raises
         `StoreUnreachable`, `StoreReadOnly`, `StoreBusy`, `StoreFull`, `StoreUnusable`, `UnsafeStore`, `SchemaTooNew`
         and `SchemaTooOld`.
         """
@@ -109,19 +109,19 @@ class SqliteStore:
         commits = _commits(path, opened, ticking, hub, gate, synchronous, lock_timeout)
         commits.adopt(opened.connection)
         if inline:
-            return cls._inline(path, commits, opened, hub, reckoning)
+            return cls._inline(path, commits, opened, hub, worker_times)
         writer = Writer(commits, ForeignChanges(hub, ticking.monotonic_us))
         readers = Readers(path, lambda: open_reading(path, lock_timeout), opened.clock, gate, FileIdentity(path))
         hub.on_first(writer.nudge)
         gate.in_child(hub.forget_all)
-        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock), reckoning)
+        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock), worker_times)
 
     @classmethod
-    def _inline(cls, path: str, commits: Commits, opened: Opened, hub: Hub, reckoning: Reckoning) -> "SqliteStore":
+    def _inline(cls, path: str, commits: Commits, opened: Opened, hub: Hub, worker_times: WorkerTimes) -> "SqliteStore":
         writer = InlineWriter(commits)
         readers = InlineReaders(path, commits.connected, opened.clock)
         own = opened.connection if path == MEMORY else None
-        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock, own), reckoning)
+        return cls(path, writer, readers, hub, CallerConnections(path, opened.clock, own), worker_times)
 
     def notices(self) -> list[str]:
         """Whether the log has become long."""

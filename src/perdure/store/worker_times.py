@@ -1,11 +1,11 @@
-"""What views reckon with when they tell who is alive, and until when a task is waited for."""
+"""By which times views tell who is alive, and until when a task is waited for."""
 
 from typing import NamedTuple
 
 from perdure.domain import limits
 
 
-class Reckoning(NamedTuple):
+class WorkerTimes(NamedTuple):
     """Times of the settings, in microseconds."""
 
     active_us: int = limits.WORKER_ACTIVE_DEFAULT_US
@@ -14,4 +14,4 @@ class Reckoning(NamedTuple):
     """How long a task may wait while workers serve its queue and none has its kind."""
 
 
-USUAL = Reckoning()
+USUAL = WorkerTimes()

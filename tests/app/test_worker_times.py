@@ -1,4 +1,4 @@
-"""Views reckon with the settings: who is alive, and until when a task without a worker for its kind is waited for."""
+"""Views go by the settings: who is alive, and until when a task without a worker for its kind is waited for."""
 
 from pathlib import Path
 
